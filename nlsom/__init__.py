@@ -1,0 +1,1 @@
+"""Natural-language societies of mind."""

@@ -1,0 +1,137 @@
+"""Every error that nlsom raises on purpose.
+
+A message says what was wrong, where, and what to do; the command line prints it without a traceback and
+exits with the class's `exit_code`.
+
+    NlsomError
+    ├── UsageError (2)            what the caller gave cannot be used
+    │   ├── ConfigError           a society file: all its faults at once
+    │   ├── MediaError            a picture or file that the gate does not let in
+    │   └── PluginError           no plugin of that name
+    ├── Unavailable (4)           something that is needed cannot be had just now
+    │   ├── ExtraMissing          an optional dependency is not installed
+    │   ├── ModelUnavailable      a model or its server cannot be reached or loaded
+    │   └── BusClosed             the bus was closed while a request waited on it
+    ├── ModelError                a model answered with an error of its own
+    │   └── PromptTooLong         the prompt does not fit the model's context
+    ├── UnknownAddress            no agent is hosted at that address
+    ├── DeadlineExceeded          a turn was not answered in time
+    ├── TraceError                the trace cannot be read or written
+    └── NoVerdict (3)             the mindstorm stopped without a verdict
+        └── MemberFailed          a member failed and the file says `on_error: raise`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+class NlsomError(Exception):
+    """Base of all errors raised by nlsom on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(NlsomError):
+    """What the caller gave cannot be used as it is."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """One thing wrong with a society file.
+
+    Attributes:
+        where: `file:line:column`, or a dotted path where there is no file.
+        what: What is wrong and, where it can be told, what was probably meant.
+    """
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+class ConfigError(UsageError):
+    """A society cannot be built; `faults` lists everything that is wrong, not only the first."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults: tuple[Fault, ...] = tuple(faults)
+        super().__init__("\n".join(map(str, self.faults)))
+
+
+class MediaError(UsageError):
+    """A picture or file that the media gate does not let in."""
+
+
+class PluginError(UsageError):
+    """No plugin of that name is installed, or it cannot be imported."""
+
+
+class Unavailable(NlsomError):
+    """Something that is needed cannot be had just now; trying again later may help."""
+
+    exit_code = 4
+
+
+class ExtraMissing(Unavailable):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency: pip install 'nlsom[{extra}]'")
+
+
+class ModelUnavailable(Unavailable):
+    """A model or its server cannot be reached or loaded."""
+
+
+class BusClosed(Unavailable):
+    """The bus was closed while a request waited on it."""
+
+
+class ModelError(NlsomError):
+    """A model answered with an error of its own, such as a refused request."""
+
+
+class PromptTooLong(ModelError):
+    """The prompt and the longest reply do not fit the model's context together."""
+
+    def __init__(self, tokens: int, reply: int, limit: int, model: str) -> None:
+        self.tokens, self.reply, self.limit = tokens, reply, limit
+        super().__init__(
+            f"prompt of {tokens} tokens and a reply of up to {reply} do not fit {model} "
+            f"(context {limit}); hear less (`hears: {{scope: latest}}`) or use a model with a longer context"
+        )
+
+
+class UnknownAddress(NlsomError):
+    """No agent is hosted at that address of the bus."""
+
+    def __init__(self, address: str, known: Sequence[str] = ()) -> None:
+        hosted = ", ".join(known[:8]) + (" …" if len(known) > 8 else "") if known else "none"
+        super().__init__(f"no agent is hosted at {address!r} (hosted: {hosted})")
+
+
+class DeadlineExceeded(NlsomError):
+    """A turn was not answered before its deadline."""
+
+
+class TraceError(NlsomError):
+    """The trace cannot be read or written."""
+
+
+class NoVerdict(NlsomError):
+    """The mindstorm stopped without a verdict."""
+
+    exit_code = 3
+
+
+class MemberFailed(NoVerdict):
+    """A member failed and the society's file says that this ends the mindstorm."""
+
+    def __init__(self, member: str, phase: str, round: int, cause: str) -> None:
+        self.member, self.phase, self.round, self.cause = member, phase, round, cause
+        super().__init__(f"member {member!r} failed in phase {phase!r}, round {round}: {cause}")

@@ -1,0 +1,259 @@
+"""Forms: the shape an answer is wanted in.
+
+A form says four things about an answer: how to ask for it in words (`instruct`), what a server that
+constrains its output may be told (`constraint`), how long it may be (`max_tokens`), and how a text is read
+(`read`). Reading never guesses: what cannot be read has no answer, and says why.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue
+
+from nlsom.message import Ballot, Choice, Frozen, Ranking, Scores
+from nlsom.reading import read_choice, read_number, read_yes_no
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An answer read from a text: `answer` is None where none could be read, and `why` says how or why not."""
+
+    answer: str | None
+    why: str
+    ballot: Ballot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What a model server may be told, so that the reply cannot miss the form. One field is set."""
+
+    choice: tuple[str, ...] | None = None
+    regex: str | None = None
+    schema: dict[str, Any] | None = None
+
+
+def labels_for(options: Sequence[str]) -> tuple[str, ...]:
+    """What options are called in a prompt: letters, or numbers from 1 where there are more than 26."""
+    if len(options) <= 26:
+        return tuple(string.ascii_uppercase[: len(options)])
+    return tuple(str(n + 1) for n in range(len(options)))
+
+
+class TextForm(Frozen):
+    """Free text; `short` asks for a word or a short phrase, as official VQA scores want it."""
+
+    kind: Literal["text"] = "text"
+    max_tokens: int = 160
+    short: bool = False
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        return "Answer with a single word or a short phrase." if self.short else ""
+
+    def constraint(self) -> Constraint | None:
+        """Nothing constrains free text."""
+        return None
+
+    def read(self, text: str) -> Reading:
+        """Takes the text as it is; an empty one is no answer."""
+        answer = text.strip()
+        return Reading(answer, "the whole text") if answer else Reading(None, "the text is empty")
+
+
+class ChoiceForm(Frozen):
+    """One of some options, by letter, or by number where there are more than 26."""
+
+    kind: Literal["choice"] = "choice"
+    options: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the options are called in the prompt."""
+        return labels_for(self.options)
+
+    @property
+    def max_tokens(self) -> int:
+        """A letter is one token, a number up to three; a little room for servers without constraints."""
+        return 8
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        labels = self.labels
+        listed = "\n".join(f"{label}. {option}" for label, option in zip(labels, self.options, strict=True))
+        noun = "letter" if labels[0] == "A" else "number"
+        return f"Options:\n{listed}\nAnswer with the {noun} of one option only."
+
+    def constraint(self) -> Constraint | None:
+        """One of the labels."""
+        return Constraint(choice=self.labels)
+
+    def read(self, text: str) -> Reading:
+        """Finds the one option that the text names."""
+        at, why = read_choice(text, self.options, self.labels)
+        if at is None:
+            return Reading(None, why)
+        return Reading(self.options[at], why, Choice(choice=self.options[at]))
+
+
+class YesNoForm(Frozen):
+    """Yes or no."""
+
+    kind: Literal["yes_no"] = "yes_no"
+
+    @property
+    def max_tokens(self) -> int:
+        """A word, and room for servers without constraints."""
+        return 6
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        return "Answer yes or no only."
+
+    def constraint(self) -> Constraint | None:
+        """The two words."""
+        return Constraint(choice=("yes", "no"))
+
+    def read(self, text: str) -> Reading:
+        """Finds a yes or a no that the text says plainly."""
+        answer, why = read_yes_no(text)
+        return Reading(answer, why, Choice(choice=answer) if answer else None)
+
+
+class NumberForm(Frozen):
+    """A number, integer unless `decimals` says otherwise."""
+
+    kind: Literal["number"] = "number"
+    decimals: bool = False
+
+    @property
+    def max_tokens(self) -> int:
+        """Digits, and room for servers without constraints."""
+        return 16
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        return f"Answer with a {'number' if self.decimals else 'whole number'} in digits only."
+
+    def constraint(self) -> Constraint | None:
+        """Digits."""
+        return Constraint(regex=r"-?[0-9]{1,9}(\.[0-9]{1,6})?" if self.decimals else r"-?[0-9]{1,9}")
+
+    def read(self, text: str) -> Reading:
+        """Finds the one number that the text gives."""
+        answer, why = read_number(text, decimals=self.decimals)
+        return Reading(answer, why, Choice(choice=answer) if answer else None)
+
+
+class RankingForm(Frozen):
+    """All options from best to worst, by letter or number, separated by `>`."""
+
+    kind: Literal["ranking"] = "ranking"
+    options: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def max_tokens(self) -> int:
+        """Two or three tokens an option."""
+        return 4 * len(self.options) + 8
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        labels = labels_for(self.options)
+        listed = "\n".join(f"{label}. {option}" for label, option in zip(labels, self.options, strict=True))
+        example = " > ".join(labels[:3])
+        return f"Options:\n{listed}\nRank all options from best to worst, like {example}. Write nothing else."
+
+    def constraint(self) -> Constraint | None:
+        """As many labels as there are options; that none comes twice is checked when the reply is read."""
+        label = "|".join(labels_for(self.options))
+        return Constraint(regex=f"({label})( > ({label})){{{len(self.options) - 1}}}")
+
+    def read(self, text: str) -> Reading:
+        """Reads labels in order; the first place of a label counts, and what was left out is tied for last."""
+        labels = labels_for(self.options)
+        found = re.findall(rf"(?<!\w)(?:{'|'.join(sorted(labels, key=len, reverse=True))})(?!\w)", text)
+        order = list(dict.fromkeys(found))
+        if len(order) < min(2, len(labels)):
+            return Reading(None, "fewer than two options are ranked")
+        ranking = tuple(self.options[labels.index(label)] for label in order)
+        why = "a ranking" if len(order) == len(labels) else "a ranking of some options"
+        return Reading(ranking[0], why, Ranking(ranking=ranking))
+
+
+class ScoresForm(Frozen):
+    """A whole number for each option, from `low` to `high`."""
+
+    kind: Literal["scores"] = "scores"
+    options: tuple[str, ...] = Field(min_length=1)
+    low: int = 0
+    high: int = 10
+
+    @property
+    def max_tokens(self) -> int:
+        """A label, a colon, a number and a separator an option."""
+        return 6 * len(self.options) + 8
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        labels = labels_for(self.options)
+        listed = "\n".join(f"{label}. {option}" for label, option in zip(labels, self.options, strict=True))
+        example = ", ".join(f"{label}={self.high - n}" for n, label in enumerate(labels[:3]))
+        return f"Options:\n{listed}\nScore each from {self.low} to {self.high}, like {example}. Write nothing else."
+
+    def constraint(self) -> Constraint | None:
+        """`A=7, B=3, …` in order."""
+        return Constraint(regex=", ".join(f"{label}=[0-9]{{1,3}}" for label in labels_for(self.options)))
+
+    def read(self, text: str) -> Reading:
+        """Reads `A=7` or `A: 7`; every score has to be on the scale."""
+        labels = labels_for(self.options)
+        scores: dict[str, float] = {}
+        for label, number in re.findall(r"(?<!\w)([A-Z]|\d+)\s*[=:]\s*(-?\d+(?:\.\d+)?)", text):
+            if label in labels:
+                scores.setdefault(self.options[labels.index(label)], float(number))
+        if not scores:
+            return Reading(None, "no option is scored")
+        if any(not self.low <= score <= self.high for score in scores.values()):
+            return Reading(None, f"a score is not between {self.low} and {self.high}")
+        best = max(scores.values())
+        top = [option for option, score in scores.items() if score == best]
+        return Reading(top[0] if len(top) == 1 else None, "scores", Scores(scores=scores))
+
+
+class JsonForm(Frozen):
+    """A JSON value that satisfies a JSON Schema."""
+
+    kind: Literal["json"] = "json"
+    json_schema: dict[str, JsonValue]
+    max_tokens: int = 400
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        return f"Answer with JSON only, that satisfies this JSON Schema:\n{json.dumps(self.json_schema)}"
+
+    def constraint(self) -> Constraint | None:
+        """The schema."""
+        return Constraint(schema=dict(self.json_schema))
+
+    def read(self, text: str) -> Reading:
+        """Takes the first JSON object or array in the text."""
+        decoder = json.JSONDecoder()
+        for at in (match.start() for match in re.finditer(r"[{\[]", text)):
+            try:
+                value, end = decoder.raw_decode(text, at)
+            except ValueError:
+                continue
+            del value
+            return Reading(text[at:end], "JSON")
+        return Reading(None, "the text holds no JSON")
+
+
+Form = Annotated[
+    TextForm | ChoiceForm | YesNoForm | NumberForm | RankingForm | ScoresForm | JsonForm,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,194 @@
+"""What is said: parts, ballots, and the message that others hear. All values, all immutable."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+
+class Frozen(BaseModel):
+    """Base of nlsom's values: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Text(Frozen):
+    """Plain text."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class Image(Frozen):
+    """A picture by reference; its bytes live in a `nlsom.media.MediaStore`.
+
+    Attributes:
+        sha256: Digest of the bytes in the store (hex).
+        media_type: `image/jpeg` or `image/png`.
+        width: Pixels, after rotation by EXIF.
+        height: Pixels, after rotation by EXIF.
+        source: Digest of the bytes as they were given (hex). Equal to `sha256` when the gate passed them
+            on untouched. Keys of turns are made from it, so another version of an image library, which
+            may encode other bytes, does not forget what was answered before.
+    """
+
+    kind: Literal["image"] = "image"
+    sha256: str
+    media_type: str
+    width: int
+    height: int
+    source: str
+
+
+class File(Frozen):
+    """Any other file by reference: video, audio, a mesh."""
+
+    kind: Literal["file"] = "file"
+    sha256: str
+    media_type: str
+    name: str
+
+
+class Data(Frozen):
+    """A value that programs read: boxes, scores, tool output."""
+
+    kind: Literal["data"] = "data"
+    value: JsonValue
+
+
+Part = Annotated[Text | Image | File | Data, Field(discriminator="kind")]
+
+
+class Choice(Frozen):
+    """A vote for one alternative."""
+
+    kind: Literal["choice"] = "choice"
+    choice: str
+
+
+class Approval(Frozen):
+    """A vote for every alternative that the voter accepts."""
+
+    kind: Literal["approval"] = "approval"
+    approved: tuple[str, ...]
+
+
+class Ranking(Frozen):
+    """Alternatives from best to worst; what is left out counts as tied for last."""
+
+    kind: Literal["ranking"] = "ranking"
+    ranking: tuple[str, ...]
+
+
+class Scores(Frozen):
+    """A score for each alternative, all on one scale."""
+
+    kind: Literal["scores"] = "scores"
+    scores: dict[str, float]
+
+
+Ballot = Annotated[Choice | Approval | Ranking | Scores, Field(discriminator="kind")]
+
+
+class Usage(Frozen):
+    """What was spent.
+
+    Attributes:
+        calls: Calls of a model.
+        prompt_tokens: Tokens read.
+        cached_tokens: Of those, tokens found in a prefix cache; None where the engine does not say.
+        completion_tokens: Tokens written.
+        seconds: Wall-clock seconds. Of a mindstorm: from start to end, not the sum over members.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int | None = None
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        cached = [n for n in (self.cached_tokens, other.cached_tokens) if n is not None]
+        return Usage(
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=sum(cached) if cached else None,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            seconds=self.seconds + other.seconds,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+NO_USAGE = Usage()
+
+
+class Said(Frozen):
+    """What an agent returns for a turn.
+
+    Attributes:
+        parts: The words, and any data beside them, in order.
+        answer: The answer these words come down to, where the turn asked for one.
+        ballot: The vote these words come down to, where the turn asked for one.
+        confidence: Between 0 and 1, where the agent can tell.
+        usage: What saying it cost.
+        why: Why there is no answer although one was asked for; None otherwise.
+    """
+
+    parts: tuple[Part, ...] = ()
+    answer: str | None = None
+    ballot: Ballot | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    usage: Usage = NO_USAGE
+    why: str | None = None
+
+    @classmethod
+    def words(
+        cls,
+        text: str,
+        *,
+        answer: str | None = None,
+        ballot: Ballot | None = None,
+        confidence: float | None = None,
+        data: JsonValue = None,
+        usage: Usage = NO_USAGE,
+    ) -> Self:
+        """Says `text`, with `data` for programs beside it."""
+        parts: tuple[Part, ...] = (Text(text=text),)
+        if data is not None:
+            parts += (Data(value=data),)
+        return cls(parts=parts, answer=answer, ballot=ballot, confidence=confidence, usage=usage)
+
+    @property
+    def text(self) -> str:
+        """The words, without data and pictures."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+class Message(Frozen):
+    """What others hear: what was said, stamped by the scheduler. No member can forge a stamp.
+
+    Attributes:
+        said: What the member said.
+        sender: Name of the member.
+        label: What the phase called it (`as: answer`).
+        phase: Name of the phase it was said in.
+        round: From 1, how many times that phase had run.
+        digest: SHA-256 (hex) over the turn's key and what was said.
+    """
+
+    said: Said
+    sender: str
+    label: str
+    phase: str
+    round: int
+    digest: str
+
+    @property
+    def text(self) -> str:
+        """The words, without data and pictures."""
+        return self.said.text

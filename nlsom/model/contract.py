@@ -1,0 +1,88 @@
+"""The contract of a model: a prompt and a form in, a completion out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Protocol
+
+from pydantic import Field
+
+from nlsom.form import Form
+from nlsom.media import MediaStore
+from nlsom.message import NO_USAGE, Frozen, Image, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One user message. What members share comes first, so that a prefix cache serves them all.
+
+    Attributes:
+        head: Task and transcript; identical for all who hear the same, across rounds a growing prefix.
+        tail: Who the member is and what it is asked.
+        images: Pictures, before the text.
+        media: Where their bytes are found.
+    """
+
+    head: str
+    tail: str
+    images: tuple[Image, ...]
+    media: MediaStore
+
+    @property
+    def text(self) -> str:
+        """All text, in order."""
+        return self.head + self.tail
+
+
+class Settings(Frozen):
+    """How a model samples.
+
+    Attributes:
+        temperature: 0 takes the likeliest token.
+        top_p: Nucleus sampling.
+        max_tokens: Longest reply in tokens; None leaves it to the form.
+        stop: Texts that end a reply.
+    """
+
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's reply.
+
+    Attributes:
+        text: What it wrote; thinking and special tokens are gone.
+        logprob: Natural logarithm of the probability of the reply, for a reply that the form constrains
+            to one choice; None where the engine does not say.
+        usage: What it cost.
+    """
+
+    text: str
+    logprob: float | None = None
+    usage: Usage = NO_USAGE
+
+
+class Model(Protocol):
+    """A language or vision-language model, wherever it runs.
+
+    A model may be an async context manager; it is opened with the society that first needs it.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Name and revision of the model, never where it runs: part of the key of a turn."""
+        ...
+
+    async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
+        """Completes a prompt; the reply is in the form wherever the engine can constrain it.
+
+        Raises:
+            ModelUnavailable: The model cannot be reached or loaded.
+            ModelError: The model refused, or answered with an error.
+            PromptTooLong: Prompt and reply do not fit its context.
+        """
+        ...

@@ -1,0 +1,54 @@
+"""The contract of a task."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import ClassVar
+
+from pydantic import ConfigDict, JsonValue
+
+from nlsom.form import ChoiceForm, Form, TextForm
+from nlsom.media import GATE_VERSION
+from nlsom.message import Frozen, Image
+
+
+class Task(Frozen):
+    """What a society is asked to do. Subclass it for another kind of task, and name it by entry point.
+
+    Attributes:
+        kind: The name under which the kind of task is installed; also the folder of its prompts.
+        question: What is asked, in plain words.
+        images: The pictures it is asked about, in order.
+        choices: The options of a multiple choice; empty for an open question.
+        context: Earlier turns of a conversation, or facts that are given, in plain words.
+        extra: Anything else a kind of task needs.
+    """
+
+    model_config = ConfigDict(ignored_types=(cached_property,))
+    kind: ClassVar[str] = "task"
+
+    question: str
+    images: tuple[Image, ...] = ()
+    choices: tuple[str, ...] = ()
+    context: str = ""
+    extra: dict[str, JsonValue] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all that answers may depend on; pictures by their original bytes."""
+        told = self.model_dump_json(exclude={"images"})
+        pictures = " ".join(image.source for image in self.images)
+        return hashlib.sha256(f"{self.kind}\n{GATE_VERSION}\n{pictures}\n{told}".encode()).hexdigest()
+
+    def describe(self) -> str:
+        """The task in words, for the head of a prompt."""
+        return f"Question: {self.question}"
+
+    def form(self) -> Form:
+        """The form in which the task's answer is wanted."""
+        return ChoiceForm(options=self.choices) if self.choices else TextForm(max_tokens=16, short=True)
+
+    def canonical(self, answer: str) -> str | None:
+        """What an answer is counted as; None for one that says "I don't know"."""
+        return answer.strip() or None

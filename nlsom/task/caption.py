@@ -1,0 +1,20 @@
+"""Captioning."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from nlsom.form import Form, TextForm
+from nlsom.task.base import Task
+
+
+class CaptionTask(Task):
+    """A description of pictures."""
+
+    kind: ClassVar[str] = "caption"
+
+    question: str = "Describe the picture."
+
+    def form(self) -> Form:
+        """A sentence or two."""
+        return TextForm(max_tokens=120)
