@@ -1,1 +1,1 @@
-""""""
+"""Fakes, simulations and contract suites for testing agents and societies."""
