@@ -230,7 +230,8 @@ def _read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
         except ValidationError as error:
             told = faults(error, source, (), _SHAPES)
             wrong += [fault for fault in told if fault not in wrong]
-            if not any([_drop(tree, problem["loc"]) for problem in error.errors()]):
+            dropped = [_drop(tree, problem["loc"]) for problem in error.errors()]
+            if not any(dropped):
                 raise ConfigError(sorted(wrong, key=_line)) from None
 
 
@@ -324,7 +325,9 @@ class _Builder:
         if spec.instead and all(model is not None and self._is_open(model) for model in models):
             for other in spec.instead:
                 sits = MemberSpec(agent=other) if isinstance(other, str) else other
-                sits = sits.model_copy(update={"role": sits.role or role, "persona": sits.persona or spec.persona})
+                sits = sits.model_copy(
+                    update={"role": sits.role or role, "persona": sits.persona or spec.persona}
+                )
                 yield from self._members(f"{name}.{sits.agent}", sits, (*path, "instead"))
             return
         if spec.agent is None:
@@ -392,7 +395,9 @@ class _Builder:
         try:
             factory = plugins.load("models", kinds[0])
             first = next(iter(parameters(factory)))
-            options = {first if key == kinds[0] else key: value for key, value in spec.items() if key != "optional"}
+            options = {
+                first if key == kinds[0] else key: value for key, value in spec.items() if key != "optional"
+            }
             return factory(**bind(factory, options, self.source, here))
         except ConfigError as error:
             self.faults.extend(error.faults)
@@ -404,7 +409,9 @@ class _Builder:
         given = self.spec.structure
         path: Path_ = ("structure",)
         if isinstance(given, dict) and len(given) != 1:
-            self.faults.append(self.source.fault(path, "one structure: a name, or `name: {parameter: value}`"))
+            self.faults.append(
+                self.source.fault(path, "one structure: a name, or `name: {parameter: value}`")
+            )
             return Democracy()
         name, options = (given, None) if isinstance(given, str) else next(iter(given.items()))
         if name not in STRUCTURES:

@@ -85,5 +85,6 @@ class Lagged(_Event):
 
 
 Event = Annotated[
-    Started | Asked | Spoke | Abstained | RoundClosed | Decided | Stopped | Lagged, Field(discriminator="kind")
+    Started | Asked | Spoke | Abstained | RoundClosed | Decided | Stopped | Lagged,
+    Field(discriminator="kind"),
 ]

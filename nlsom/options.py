@@ -22,7 +22,11 @@ def parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def bind(
-    factory: Callable[..., Any], values: Mapping[str, object], source: Source, path: Path_, given: Iterable[str] = ()
+    factory: Callable[..., Any],
+    values: Mapping[str, object],
+    source: Source,
+    path: Path_,
+    given: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Reads options for a factory, by the types its signature declares.
 
@@ -38,7 +42,9 @@ def bind(
     """
     skipped = set(given)
     fields: dict[str, Any] = {}
-    hints = get_type_hints(factory if not inspect.isclass(factory) or dataclasses.is_dataclass(factory) else factory.__init__)
+    hints = get_type_hints(
+        factory if not inspect.isclass(factory) or dataclasses.is_dataclass(factory) else factory.__init__
+    )
     for name, parameter in parameters(factory).items():
         if name not in skipped and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             default = ... if parameter.default is _MISSING else parameter.default
@@ -67,7 +73,9 @@ def faults(
     problems = error.errors(include_url=False)
     for problem in problems:
         inside = [p["loc"] for p in problems if len(p["loc"]) > len(problem["loc"])]
-        if problem["type"] == "too_short" and any(loc[: len(problem["loc"])] == problem["loc"] for loc in inside):
+        if problem["type"] == "too_short" and any(
+            loc[: len(problem["loc"])] == problem["loc"] for loc in inside
+        ):
             continue  # Pydantic does not count the faulty items of a list; they are told themselves.
         # Pydantic names the branches of unions on the way; they are no part of the file.
         at = path + tuple(step for step in problem["loc"] if not str(step).startswith("<"))
@@ -87,9 +95,9 @@ def _known(source: Source, path: Path_) -> Path_:
     """The path up to where the file, or the mapping, ends; the last step may be missing or unknown there."""
     here: object = source.tree
     for number, step in enumerate(path):
-        if isinstance(here, dict) and step in here:
-            here = here[step]  # pyright: ignore[reportUnknownVariableType]
-        elif isinstance(here, list) and isinstance(step, int) and step < len(here):  # pyright: ignore[reportUnknownArgumentType]
+        if (isinstance(here, dict) and step in here) or (
+            isinstance(here, list) and isinstance(step, int) and step < len(here)
+        ):
             here = here[step]  # pyright: ignore[reportUnknownVariableType]
         else:
             return path[: number + 1] if isinstance(here, dict) else path[:number]

@@ -37,6 +37,8 @@ def load(group: Group, name: str) -> Any:
         extra = next((e for e in point.extras), "")
         if extra:
             raise ExtraMissing(f"{name!r} (of {group})", extra) from error
-        raise PluginError(f"{name!r} (of {group}) needs the module {error.name!r}, which is not installed") from error
+        raise PluginError(
+            f"{name!r} (of {group}) needs the module {error.name!r}, which is not installed"
+        ) from error
     except (ImportError, AttributeError) as error:
         raise PluginError(f"{name!r} (of {group}) cannot be imported: {error}") from error

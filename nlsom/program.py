@@ -17,6 +17,7 @@ from nlsom.structure import Structure
 from nlsom.template import Template
 from nlsom.verdict import Rule
 
+
 @dataclass(frozen=True, slots=True)
 class Seating:
     """Which members a selector stands for: a member's name, a group, a role, or `everyone`."""

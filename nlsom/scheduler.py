@@ -158,7 +158,13 @@ class Scheduler:
         if self._bus.observed:
             names = self._program.names
             self._bus.publish(
-                Started(mindstorm=self._id, society=self._program.name, members=names, task=self._task, seed=self._seed)
+                Started(
+                    mindstorm=self._id,
+                    society=self._program.name,
+                    members=names,
+                    task=self._task,
+                    seed=self._seed,
+                )
             )
         for step in self._program.steps:
             await (self._repeat(step) if isinstance(step, Rounds) else self._ask(step))
@@ -402,7 +408,7 @@ class Scheduler:
         except BusClosed as error:
             superstep.fail(error)
             return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # The one place where a member's failure meets the policy of the society's file.
             cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             if superstep.step.on_error == "raise":
@@ -458,7 +464,14 @@ class Scheduler:
         return record
 
     def _settle(
-        self, superstep: _Superstep, at: int, turn: Turn, record: Record, *, again: bool, said: Said | None = None
+        self,
+        superstep: _Superstep,
+        at: int,
+        turn: Turn,
+        record: Record,
+        *,
+        again: bool,
+        said: Said | None = None,
     ) -> None:
         """Takes an outcome in: a message for the others, or an abstention for the verdict."""
         superstep.outcomes[at] = record
@@ -509,7 +522,12 @@ class Scheduler:
 
 def _read(said: Said, form: Form) -> Said:
     """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why."""
-    if isinstance(form, TextForm) or said.answer is not None or said.ballot is not None or said.why is not None:
+    if (
+        isinstance(form, TextForm)
+        or said.answer is not None
+        or said.ballot is not None
+        or said.why is not None
+    ):
         return said
     reading = form.read(said.text)
     if reading.answer is None and reading.ballot is None:

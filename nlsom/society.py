@@ -50,7 +50,7 @@ class VerdictBy:
     Attributes:
         rule: Counts the votes.
         name: What the rule is called in the verdict.
-        of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked for them.
+        of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
         over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
         tie_break: What chooses among tied alternatives.
     """
@@ -331,8 +331,8 @@ class _Compiler:
         over = by.over or ("ballot" if "ballot" in labels else labels[-1] if labels else "ballot")
         if over not in labels:
             self._fault("verdict.over", f"no phase is labelled {over!r}; there are {', '.join(labels)}")
-        asked = sorted({at for step in flat if step.ask.label == over for at in step.who})
-        of = self._select(by.of, "verdict.of") if by.of is not None else tuple(asked)
+        asked = {at for step in flat if step.ask.label == over for at in step.who}
+        of = self._select(by.of, "verdict.of") if by.of is not None else tuple(sorted(asked))
         if never := [self._members[at].name for at in of if at not in asked]:
             self._fault("verdict.of", f"{never[0]!r} is never asked for a {over!r}")
         for step in flat:
@@ -354,11 +354,17 @@ class _Compiler:
             for label in step.ask.hears.label or ():
                 where = f"{self._where[step.name]}.hears.label"
                 if label not in senders:
-                    self._fault(where, f"no phase is labelled {label!r}; there are {', '.join(sorted(senders))}")
+                    self._fault(
+                        where, f"no phase is labelled {label!r}; there are {', '.join(sorted(senders))}"
+                    )
                     continue
                 said = senders[label]
-                if step.who and not any(at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who):
-                    self._fault(where, f"nobody asked here can hear those who say {label!r} in this structure")
+                if step.who and not any(
+                    at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
+                ):
+                    self._fault(
+                        where, f"nobody asked here can hear those who say {label!r} in this structure"
+                    )
 
 
 def _flat(steps: Sequence[Step | Rounds]) -> list[Step]:

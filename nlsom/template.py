@@ -1,4 +1,4 @@
-"""Prompts: what a member is asked, in sandboxed Jinja. Names that do not exist are errors before anything runs."""
+"""Prompts: what a member is asked, in sandboxed Jinja. An undefined name is an error before anything runs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Template:
             raise UsageError(f"{name}: {unknown[0]!r} is not defined; a prompt may name {_listed(VARIABLES)}")
         return cls(name, source, "member" in names, compiled)
 
-    def render(self, *, task: Task, member: Member, members: Sequence[str], round: int, rounds: int, label: str) -> str:
+    def render(
+        self, *, task: Task, member: Member, members: Sequence[str], round: int, rounds: int, label: str
+    ) -> str:
         """The prompt for one turn.
 
         Raises:

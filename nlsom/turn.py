@@ -13,7 +13,6 @@ from nlsom.member import Member
 from nlsom.message import Message
 from nlsom.task import Task
 
-
 T = TypeVar("T")
 
 Content = Literal["reasons", "answers"]

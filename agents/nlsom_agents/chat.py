@@ -46,7 +46,7 @@ class Chat:
         return prompt if self.sees else replace(prompt, images=())
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the model writes, in the form that the turn asks for where the model's server can see to it."""
+        """What the model writes; in the turn's form, where the model's engine can constrain it."""
         form = turn.form
         completion = await self.model.complete(
             self._prompt(turn), form=form, settings=self._settings, seed=turn.seed
@@ -69,4 +69,3 @@ class Chat:
         pictures = 600 * len(prompt.images)
         longest = self._settings.max_tokens or turn.form.max_tokens
         return Cost(1, len(prompt.text.encode("utf-8", "replace")) // 3 + pictures + longest + 40)
-

@@ -60,9 +60,8 @@ def head(task: Task, heard: Transcript) -> str:
 
     def lay_out() -> str:
         context = f"\nBefore:\n{quote(task.context)}\n" if task.context else ""
-        return (
-            f"{_PREAMBLE}{context}\n{plain(task.describe())}\n"
-            + _blocks(heard.messages, answers_only=heard.content == "answers")
+        return f"{_PREAMBLE}{context}\n{plain(task.describe())}\n" + _blocks(
+            heard.messages, answers_only=heard.content == "answers"
         )
 
     return heard.once(("head", task.digest), lay_out)

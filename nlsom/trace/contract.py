@@ -134,7 +134,7 @@ class Trace(Protocol):
         ...
 
     def records(self, mindstorm: str) -> AsyncIterator[Record]:
-        """The records of a mindstorm, in the order they were appended; `reused` ones hold the reply itself."""
+        """The records of a mindstorm, in the order they were appended; reused replies stand in full."""
         ...
 
     async def close(self) -> None:

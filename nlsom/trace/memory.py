@@ -59,6 +59,3 @@ class MemoryTrace:
 
     async def close(self) -> None:
         """Nothing to let go of."""
-
-
-

@@ -15,7 +15,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -70,10 +70,8 @@ class _Call:
                 else:
                     self._future.set_exception(error)
 
-        try:
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             self._loop.call_soon_threadsafe(deliver)
-        except RuntimeError:
-            pass  # The loop is closed: nobody waits any more.
 
     def __await__(self) -> Iterator[Any]:
         return self._future.__await__()

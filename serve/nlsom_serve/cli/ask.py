@@ -31,7 +31,8 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is asked.")],
     image: Images = None,
     choices: Annotated[
-        str | None, typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas.")
+        str | None,
+        typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
     ] = None,
     model: Models = None,
     set: Overrides = None,

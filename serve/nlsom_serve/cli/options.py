@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,6 @@ import typer
 
 from nlsom.config import load, shipped
 from nlsom.errors import UsageError
-from nlsom.society import Society
 from nlsom.trace import SqliteTrace
 
 
@@ -27,7 +26,8 @@ SocietyName = Annotated[
     ),
 ]
 Images = Annotated[
-    list[str] | None, typer.Option("--image", "-i", metavar="PATH_OR_URL", help="A picture; give it again for more.")
+    list[str] | None,
+    typer.Option("--image", "-i", metavar="PATH_OR_URL", help="A picture; give it again for more."),
 ]
 Models = Annotated[
     list[str] | None,
@@ -40,7 +40,9 @@ Models = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Overrides a field of the file, such as limits.tokens=5000."),
+    typer.Option(
+        "--set", "-s", metavar="KEY=VALUE", help="Overrides a field of the file, such as limits.tokens=5000."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="The run's seed.")]
 TraceFile = Annotated[
@@ -60,11 +62,11 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
     for option in given or ():
         name, equals, where = option.partition("=")
         if not equals or not name or not where:
-            raise UsageError(f"--model {option}: write NAME=URL[#MODEL], such as vlm=http://127.0.0.1:8000/v1")
+            raise UsageError(
+                f"--model {option}: write NAME=URL[#MODEL], such as vlm=http://127.0.0.1:8000/v1"
+            )
         models[name] = where
     return models
-
-
 
 
 @asynccontextmanager
@@ -86,5 +88,3 @@ async def opened(
         made.trace = kept
         async with made:
             yield made
-
-

@@ -35,7 +35,9 @@ def replay(
     if json:
         print_json(_told(header, records, verdict))
     else:
-        out.print(f"[bold]{escape(header.society)}[/]: {escape(_question(header))}  [dim]{header.mindstorm}[/]")
+        out.print(
+            f"[bold]{escape(header.society)}[/]: {escape(_question(header))}  [dim]{header.mindstorm}[/]"
+        )
         dialogue = Dialogue()
         for record in records:
             if record.kind == "replied":
@@ -43,7 +45,9 @@ def replay(
         if verdict is not None:
             show_verdict(verdict)
         else:
-            out.print("\n[yellow]It did not come to a verdict yet: run the same command again, it goes on.[/]")
+            out.print(
+                "\n[yellow]It did not come to a verdict yet: run the same command again, it goes on.[/]"
+            )
     if verdict is None or verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
 

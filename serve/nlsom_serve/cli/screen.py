@@ -50,7 +50,9 @@ class Dialogue:
             case Started():
                 self._console.print(f"[bold]{escape(event.society)}[/]: {escape(event.task.question)}")
                 for number, choice in enumerate(event.task.choices):
-                    self._console.print(f"  {chr(65 + number) if number < 26 else number + 1}. {escape(choice)}")
+                    self._console.print(
+                        f"  {chr(65 + number) if number < 26 else number + 1}. {escape(choice)}"
+                    )
             case Asked():
                 self._open(event.phase, event.round)
             case Spoke():
@@ -58,7 +60,8 @@ class Dialogue:
             case Abstained(abstention=abstention):
                 self._open(abstention.phase, abstention.round)
                 self._console.print(
-                    f"  [dim]{escape(abstention.member)} abstains: {escape(abstention.cause)}[/]", soft_wrap=True
+                    f"  [dim]{escape(abstention.member)} abstains: {escape(abstention.cause)}[/]",
+                    soft_wrap=True,
                 )
             case Lagged(missed=missed):
                 self._console.print(f"  [dim]({missed} events were not shown in time)[/]")
@@ -108,10 +111,8 @@ def show_verdict(verdict: Verdict, console: Console = out) -> None:
         console.print(f"[dim]{verdict.rule}: {escape(tally)}[/]", soft_wrap=True)
     if verdict.answer is None or verdict.cut_short:
         for one in verdict.abstained:
-            console.print(
-                f"[dim]{escape(one.member)} abstained ({escape(one.phase)}, round {one.round}): {escape(one.cause)}[/]",
-                soft_wrap=True,
-            )
+            where = f"{escape(one.member)} abstained ({escape(one.phase)}, round {one.round})"
+            console.print(f"[dim]{where}: {escape(one.cause)}[/]", soft_wrap=True)
     if verdict.cut_short:
         console.print(f"[yellow]cut short by its limit of {escape(verdict.cut_short)}[/]", soft_wrap=True)
     usage = verdict.usage

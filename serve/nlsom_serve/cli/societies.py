@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.markup import escape
+from rich.table import Table
 
 from nlsom.config import load, schema, shipped
 from nlsom.errors import ConfigError, UsageError
@@ -97,7 +97,11 @@ def _told(society: Society) -> dict[str, Any]:
     members: list[dict[str, str]] = []
     for at, seat in enumerate(society.seats):
         heard = [other for other in structure.hears(at) if other != at]
-        told = "everyone" if len(heard) == len(names) - 1 else ", ".join(names[other] for other in heard) or "nobody"
+        told = (
+            "everyone"
+            if len(heard) == len(names) - 1
+            else ", ".join(names[other] for other in heard) or "nobody"
+        )
         members.append(
             {
                 "name": seat.member.name,
@@ -132,5 +136,3 @@ def _line(step: Step) -> str:
     order = "" if ask.order == "together" else f", {ask.order.replace('_', ' ')}"
     form = ask.form if isinstance(ask.form, str) else ask.form.kind
     return f"ask {ask.ask} ({len(step.who)}) by {prompt!r}, as {ask.label!r}, form {form}{hears}{order}"
-
-
