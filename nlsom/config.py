@@ -27,7 +27,7 @@ from nlsom.options import bind, faults, parameters
 from nlsom.phase import Ask, Hears, Limits, Positive, Repeat, Until
 from nlsom.rules import Plurality, TieBreak
 from nlsom.society import Seat, Society, VerdictBy
-from nlsom.source import Path_, Source, Tree, plain, read, read_file
+from nlsom.source import Path_, Source, Tree, has, inner, plain, read, read_file
 from nlsom.structure import STRUCTURES, Democracy, StructureSpec
 from nlsom.task import Task
 from nlsom.template import Templates
@@ -235,20 +235,19 @@ def _read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
                 raise ConfigError(sorted(wrong, key=_line)) from None
 
 
-def _drop(tree: Any, loc: Sequence[str | int]) -> bool:
-    """Leaves a faulty key out of its mapping; False if there is none to leave out."""
-    steps = [step for step in loc if not str(step).startswith("<")]
-    for step in steps:
-        inner = tree.get(step) if isinstance(tree, dict) else None
-        if isinstance(tree, list) and isinstance(step, int) and step < len(tree):
-            inner = tree[step]
-        if not isinstance(inner, dict | list) or step is steps[-1]:
-            if isinstance(tree, dict) and step in tree and step not in ("members", "mindstorm"):
-                del tree[step]
-                return True
-            return False
-        tree = inner
-    return False
+def _drop(tree: Tree, loc: Sequence[str | int]) -> bool:
+    """Leaves a faulty key out of its mapping; False if there is none that may be left out."""
+    held: tuple[dict[str, Tree], str] | None = None
+    for step in (step for step in loc if not str(step).startswith("<")):
+        if not has(tree, step):
+            break
+        if isinstance(tree, dict):
+            held = (tree, str(step))
+        tree = inner(tree, step)
+    if held is None or held[1] in ("members", "mindstorm"):
+        return False
+    del held[0][held[1]]
+    return True
 
 
 def _line(fault: Fault) -> tuple[str, int, int]:

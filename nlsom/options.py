@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from nlsom.errors import ConfigError, Fault
-from nlsom.source import Path_, Source
+from nlsom.source import Path_, Source, Tree, has, inner
 
 _MISSING = inspect.Parameter.empty
 
@@ -93,14 +93,11 @@ def faults(
 
 def _known(source: Source, path: Path_) -> Path_:
     """The path up to where the file, or the mapping, ends; the last step may be missing or unknown there."""
-    here: object = source.tree
+    here: Tree = source.tree
     for number, step in enumerate(path):
-        if (isinstance(here, dict) and step in here) or (
-            isinstance(here, list) and isinstance(step, int) and step < len(here)
-        ):
-            here = here[step]  # pyright: ignore[reportUnknownVariableType]
-        else:
+        if not has(here, step):
             return path[: number + 1] if isinstance(here, dict) else path[:number]
+        here = inner(here, step)
     return path
 
 

@@ -6,15 +6,15 @@ import asyncio
 import hashlib
 import itertools
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, cast
 
 from nlsom.agent import Agent, identity
 from nlsom.bus import Bus, MemoryBus
 from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
-from nlsom.media import MediaStore
+from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
 from nlsom.phase import Ask, Inline, Limits, Phase, Repeat
@@ -128,10 +128,11 @@ class Society:
 
     def _parts(self) -> list[AbstractAsyncContextManager[object]]:
         """What is opened with the society: models, which agents may share, and agents; each once."""
-        agents = [seat.agent for seat in self.seats]
-        parts = [*(getattr(agent, "model", None) for agent in agents), *agents]
-        once = {id(part): part for part in parts if isinstance(part, AbstractAsyncContextManager)}
-        return list(once.values())
+        agents: list[object] = [seat.agent for seat in self.seats]
+        models: list[object] = [getattr(agent, "model", None) for agent in agents]
+        once = {id(part): part for part in [*models, *agents]}
+        managers = [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
+        return cast("list[AbstractAsyncContextManager[object]]", managers)
 
     async def __aexit__(self, *_: object) -> None:
         stack, self._stack, self._bus = self._stack, None, None
@@ -142,7 +143,7 @@ class Society:
         self,
         question: str | Task,
         *,
-        images: Sequence[object] = (),
+        images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
         seed: int = 0,
@@ -169,7 +170,7 @@ class Society:
         self,
         question: str,
         *,
-        images: Sequence[object] = (),
+        images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
     ) -> Task:
@@ -178,7 +179,7 @@ class Society:
         return self.task(question=question, images=tuple(kept), choices=tuple(choices), context=context)
 
     @asynccontextmanager
-    async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncIterator[Mindstorm]:
+    async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncGenerator[Mindstorm]:
         """A mindstorm to watch: iterate over it for its events. Leaving the block cancels it."""
         async with self._scheduled(task, seed) as scheduler:
             assert self._bus is not None
@@ -186,7 +187,7 @@ class Society:
                 yield storm
 
     @asynccontextmanager
-    async def _scheduled(self, task: Task, seed: int) -> AsyncIterator[Scheduler]:
+    async def _scheduled(self, task: Task, seed: int) -> AsyncGenerator[Scheduler]:
         if self._bus is None:
             raise NlsomError(f"open the society first: `async with society:` ({self.name!r})")
         if not isinstance(task, self.task):

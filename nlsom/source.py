@@ -68,6 +68,21 @@ class Source:
         self.marks[tuple(path)] = told
 
 
+def has(tree: Tree, step: str | int) -> bool:
+    """Whether a mapping has a key, or a list an item, of this name or number."""
+    if isinstance(tree, dict):
+        return step in tree
+    return isinstance(tree, list) and isinstance(step, int) and 0 <= step < len(tree)
+
+
+def inner(tree: Tree, step: str | int) -> Tree:
+    """What stands under a key or number that `has` found."""
+    if isinstance(tree, dict):
+        return tree[str(step)]
+    assert isinstance(tree, list)
+    return tree[int(step)]
+
+
 def _inside(here: Tree, step: str, told: str) -> Tree:
     if isinstance(here, dict):
         inner = here.setdefault(step, {})

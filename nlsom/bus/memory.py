@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -88,7 +88,7 @@ class MemoryBus:
     @asynccontextmanager
     async def listen(
         self, mindstorm: str | None = None, *, backlog: int = 4096
-    ) -> AsyncIterator[AsyncIterator[Event]]:
+    ) -> AsyncGenerator[AsyncIterator[Event]]:
         """Listens to the events of a mindstorm, or of all; see `Bus.listen`."""
         if self._closed:
             raise BusClosed("the bus is closed")

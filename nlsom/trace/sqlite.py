@@ -52,29 +52,26 @@ def link(before: bytes, record: Record) -> bytes:
 class _Call:
     """Something for the owning thread to do, and the future that waits for it."""
 
-    __slots__ = ("_do", "_future", "_loop")
+    __slots__ = ("_do", "_loop", "answer")
 
     def __init__(self, do: Callable[[sqlite3.Connection], Any]) -> None:
         self._do = do
         self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[Any] = self._loop.create_future()
+        self.answer: asyncio.Future[Any] = self._loop.create_future()
 
     def run(self, connection: sqlite3.Connection) -> Any:
         return self._do(connection)
 
     def settle(self, value: Any, error: Exception | None = None) -> None:
         def deliver() -> None:
-            if not self._future.done():
+            if not self.answer.done():
                 if error is None:
-                    self._future.set_result(value)
+                    self.answer.set_result(value)
                 else:
-                    self._future.set_exception(error)
+                    self.answer.set_exception(error)
 
         with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             self._loop.call_soon_threadsafe(deliver)
-
-    def __await__(self) -> Iterator[Any]:
-        return self._future.__await__()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +243,7 @@ class SqliteTrace:
             self._thread.start()
         call = _Call(do)
         self._queue.put(call)
-        return await call
+        return await call.answer
 
     def _own(self) -> None:
         """The owning thread: one transaction for all that has piled up."""
