@@ -235,6 +235,12 @@ def test_own_edges_take_members_roles_and_everyone() -> None:
     assert heard_by(Edges(edges=(("小明", "m2"),)).build(members), 4) == [set(), set(), set(), {0}]
 
 
+def test_the_json_schema_lets_the_list_of_edges_stand_alone() -> None:
+    alone, whole = Edges.model_json_schema()["anyOf"]
+    assert alone["type"] == "array"
+    assert whole["required"] == ["edges"]
+
+
 def test_unknown_members_in_own_edges_are_all_named_with_what_was_meant() -> None:
     with pytest.raises(ConfigError) as error:
         Edges(edges=(("exprt", "m1"), ("m0", "nobody"))).build(crowd(2))
@@ -316,6 +322,9 @@ def test_ten_thousand_members_hear_each_other_without_a_table() -> None:
     for spec in (Democracy(), Ring(), Chain(), Edges(edges=(("*", "*"),)), Groups(by=5_000)):
         structure = spec.build(members)
         assert len({id(structure.hears(at)) for at in (1, 2)}) <= 2
+    halves = [Member(name=f"m{at}", role="artist" if at % 2 else "critic") for at in range(10_000)]
+    across = Edges(edges=(("artist", "critic"), ("critic", "artist"))).build(halves)
+    assert len({id(across.hears(at)) for at in range(10_000)}) == 2
     everyone = Edges(edges=(("*", "*"),)).build(members)
     assert hearing_classes(everyone, range(10_000)) == {range(10_000): list(range(10_000))}
     assert len(hearing_classes(Groups(by=5_000).build(members), range(10_000))) == 4

@@ -8,15 +8,21 @@ from math import atan2, cos, sin
 
 from nlsom.drawing.scene import Disc, Label, Line, Scene
 
+# No CSS variables: converters other than browsers do not know them.
 STYLE = """
-.nlsom { --ink: #1f2328; --paper: #ffffff; --line: #57606a; font-family: system-ui, sans-serif; }
-@media (prefers-color-scheme: dark) { .nlsom { --ink: #e6edf3; --paper: #0d1117; --line: #9aa4af; } }
-.nlsom text { fill: var(--ink); stroke: var(--paper); stroke-width: 3px; paint-order: stroke; }
-.nlsom line { stroke: var(--line); stroke-width: 1.2px; }
-.nlsom polygon, .nlsom .hub { fill: var(--line); }
-.nlsom circle { stroke: var(--paper); stroke-width: 1.5px; }
+.nlsom text { fill: #1f2328; stroke: #ffffff; stroke-width: 3px; paint-order: stroke;
+  font-family: system-ui, sans-serif; }
+.nlsom line { stroke: #57606a; stroke-width: 1.2px; }
+.nlsom polygon, .nlsom .hub { fill: #57606a; }
+.nlsom circle { stroke: #ffffff; stroke-width: 1.5px; }
 .nlsom .faint line { stroke-opacity: 0.35; stroke-width: 0.8px; }
 .nlsom .faint polygon { fill-opacity: 0.6; }
+@media (prefers-color-scheme: dark) {
+  .nlsom text { fill: #e6edf3; stroke: #0d1117; }
+  .nlsom line { stroke: #9aa4af; }
+  .nlsom polygon, .nlsom .hub { fill: #9aa4af; }
+  .nlsom circle { stroke: #0d1117; }
+}
 """
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 HEAD = 7.0

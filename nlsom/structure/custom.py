@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from nlsom.member import Member
 from nlsom.structure.hearing import Hearing, Structure, hearing, table
@@ -27,6 +29,14 @@ class Edges(StructureSpec):
     @classmethod
     def _list_alone(cls, given: Any) -> Any:
         return {"edges": cast("list[Any]", given)} if isinstance(given, list | tuple) else given
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Tells editors that the list may stand alone."""
+        whole = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [whole["properties"]["edges"], {**whole}]}
 
     def build(self, members: Sequence[Member]) -> Structure:
         """Makes the structure. Members that hear the same sources share one hearing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,8 +48,8 @@ def hearing(ascending: Sequence[int]) -> Hearing:
 def table(heard: Sequence[Hearing]) -> Table:
     """Makes a structure of whom each member hears, and settles where own words go.
 
-    Time and memory are those of the distinct objects in `heard`, if members whose hearing holds themselves
-    share it: a group of 5,000 who hear each other is one range.
+    Time and memory are those of the distinct objects in `heard`, where members who hear the same share them:
+    a role of 5,000 heard by another of 5,000 is one tuple.
 
     Args:
         heard: One hearing a member. Whether it holds the member itself makes no difference.
@@ -60,26 +61,32 @@ def table(heard: Sequence[Hearing]) -> Table:
         found = hearing(whom)
         return once.setdefault(found, found)
 
-    inside = [_holds(whom, at) for at, whom in enumerate(heard)]
-    size = [len(whom) + (not own) for whom, own in zip(heard, inside, strict=True)]
+    # A sum of 128 random bits a member stands for a set of members, so that n sets that differ only in who
+    # asks need not be written out to be compared.
+    bits = [_bits(at) for at in range(len(heard))]
     distinct = {id(whom): whom for whom in heard}
     plain = {key: one(whom) for key, whom in distinct.items()}
-    # Who hears the same as I do, own words counted in, is heard by me and hears as many: cheap to ask first.
-    sizes = {key: frozenset(size[b] for b in whom) for key, whom in distinct.items()}
-    with_own: list[Hearing | None] = [
-        None if size[at] not in sizes[id(whom)] else plain[id(whom)] if inside[at] else one(_with(whom, at))
-        for at, whom in enumerate(heard)
+    sums = {key: sum(bits[b] for b in whom) for key, whom in distinct.items()}
+    inside = [_holds(whom, at) for at, whom in enumerate(heard)]
+    with_own = [
+        sums[id(whom)] + (0 if own else bits[at])
+        for at, (whom, own) in enumerate(zip(heard, inside, strict=True))
     ]
-    sharing = Counter(id(whom) for whom in with_own if whom is not None)
+    sharing = Counter(with_own)
+    shared: dict[int, Hearing] = {}
     out: list[Hearing] = []
-    for at, (whom, closed) in enumerate(zip(heard, with_own, strict=True)):
-        if closed is not None and sharing[id(closed)] > 1:
-            out.append(closed)
-        elif inside[at]:
-            out.append(one([b for b in whom if b != at]))
+    for at, (whom, own, key) in enumerate(zip(heard, inside, with_own, strict=True)):
+        if sharing[key] > 1:
+            if key not in shared:
+                shared[key] = plain[id(whom)] if own else one(_with(whom, at))
+            out.append(shared[key])
         else:
-            out.append(plain[id(whom)])
+            out.append(one([b for b in whom if b != at]) if own else plain[id(whom)])
     return Table(tuple(out))
+
+
+def _bits(at: int) -> int:
+    return int.from_bytes(hashlib.blake2b(at.to_bytes(8), digest_size=16).digest())
 
 
 def _holds(whom: Hearing, at: int) -> bool:
@@ -117,7 +124,7 @@ def edges(structure: Structure, members: int) -> Iterator[tuple[int, int]]:
 
 
 def generations(structure: Structure, members: int) -> list[tuple[int, ...]] | None:
-    """Orders members so that each comes after all whom it hears (MacNet, arXiv 2406.07155 §3.2).
+    """Orders members so that each comes after all whom it hears (as in MacNet, arXiv 2406.07155).
 
     Args:
         structure: Who hears whom.

@@ -13,9 +13,8 @@ from nlsom.member import Member
 from nlsom.structure.hearing import Hearing, Structure, hearing
 from nlsom.structure.spec import StructureSpec
 
-# A regular structure of two who hear each other is `Everyone`. In larger ones no two members hear the very
-# same with their own words counted in (a ring that closes on itself and a clique apart, both built as
-# `Everyone`), so own words are left out everywhere below.
+# Two members share own words only where they hear each other and the same others: never below, once two who
+# hear each other, and a ring so wide that it closes on itself, are built as `Everyone`.
 
 
 @dataclass(frozen=True, slots=True)
