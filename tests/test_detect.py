@@ -10,6 +10,7 @@ from nlsom.testing.pictures import plain
 from nlsom.testing.turns import make_message, make_turn
 from nlsom_agents.detect import Detect
 from nlsom_agents.sight.detector import Thing
+from nlsom_agents.sight.finding import Finding, say
 from nlsom_agents.sight.question import read_question
 from nlsom_agents.sight.runtime import Sight
 
@@ -33,7 +34,9 @@ def sight() -> Iterator[Sight]:
 
 
 async def ask(sight: Sight, question: str, *pictures: bytes, form: Form | None = None) -> Said:
-    turn = make_turn(question, pictures=pictures, form=form, heard=[make_message(question, label="question")])
+    turn = await make_turn(
+        question, pictures=pictures, form=form, heard=[make_message(question, label="question")]
+    )
     async with Detect(sight=sight) as detect:
         said = await detect.speak(turn)
     assert said is not None
@@ -51,7 +54,7 @@ def told(question: str, *view: Thing, options: tuple[str, ...] = ()) -> tuple[st
 
 async def test_the_cat_is_introduced_counted_placed_and_given_as_data(sight: Sight) -> None:
     async with Detect(sight=sight) as detect:
-        said = await detect.speak(make_turn("What animal is this?", pictures=[CAT], phase="caption"))
+        said = await detect.speak(await make_turn("What animal is this?", pictures=[CAT], phase="caption"))
     assert said is not None
     assert "one cat filling most of the picture" in said.text
     assert "I see no person" in said.text
@@ -69,6 +72,14 @@ async def test_given_choices_it_votes_for_what_it_sees(sight: Sight) -> None:
     assert (said.answer, said.ballot) == ("cat", Choice(choice="cat"))
     assert said.confidence is not None
     assert said.confidence > 0.7
+
+
+def test_counts_are_voted_for_in_digits_and_in_words() -> None:
+    one = say(Finding("I see one cat.", "1", 0.8), ChoiceForm(options=("one", "two")), None, asked=True)
+    assert one.answer == "one"
+    none = say(Finding("I see no cat.", "0", 0.8), ChoiceForm(options=("yes", "no")), None, asked=True)
+    assert none.answer is None
+    assert none.why
 
 
 async def test_given_choices_it_sees_none_of_it_abstains_and_says_why(sight: Sight) -> None:
@@ -157,6 +168,7 @@ def test_presence_weighs_all_that_is_named() -> None:
     assert told("Is there a puppy?", dog)[0] == "yes"
     assert told("Is there a brown dog?", dog)[0] is None
     assert told("Is there a brown dog?")[0] == "no"
+    assert told("Is there only one dog?", dog, thing("dog", 0.7, 0.1))[0] is None
     assert told("Is there a bike?", thing("bicycle", 0.5))[0] == "yes"
     assert told("Is there meat on the table?", thing("dining table", 0.9))[0] is None
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Sequence
-
-from PIL import Image as Picture
 
 from nlsom.form import Form, TextForm
 from nlsom.media import MediaStore
 from nlsom.member import Member
-from nlsom.message import Image, Message, Said
+from nlsom.message import Message, Said
 from nlsom.task import Task, VqaTask
 from nlsom.turn import Transcript, Turn
 
@@ -22,7 +19,7 @@ def make_message(text: str, *, label: str = "answer", sender: str = "organizer",
     return Message(said=Said.words(text), sender=sender, label=label, phase=label, round=at, digest=digest)
 
 
-def make_turn(
+async def make_turn(
     question: str = "What is in the picture?",
     *,
     pictures: Sequence[bytes] = (),
@@ -36,15 +33,12 @@ def make_turn(
     seed: int = 0,
     task: type[Task] = VqaTask,
 ) -> Turn:
-    """A turn of round `at` over pictures given as bytes; free text is wanted where no form is given."""
+    """A turn of round `at`. Pictures are given as bytes and let in through the gate.
+
+    Free text is wanted where no form is given.
+    """
     media = MediaStore()
-    images: list[Image] = []
-    for data in pictures:
-        with Picture.open(io.BytesIO(data)) as picture:
-            width, height = picture.size
-            kind = Picture.MIME[picture.format or ""]
-        digest = media.keep(data)
-        images.append(Image(sha256=digest, media_type=kind, width=width, height=height, source=digest))
+    images = [await media.add(data) for data in pictures]
     asked = task(question=question, images=tuple(images), choices=tuple(choices))
     transcript = Transcript(tuple(heard))
     form = form or TextForm()
