@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import struct
@@ -260,7 +261,7 @@ def test_heic_without_its_library_names_what_to_install(monkeypatch: pytest.Monk
 def test_avif_without_its_codec_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     data = encode(photograph(), "AVIF")
     monkeypatch.delitem(features.modules, "avif")
-    with pytest.raises(MediaError, match="pillow>=11.3"):
+    with pytest.raises(MediaError, match=r"pillow>=11\.3"):
         admit(data, "test", LIMITS)
 
 
@@ -433,10 +434,8 @@ def test_damaged_files_are_refused_or_decoded_but_never_anything_else(name: str,
     data = bytearray(FILES[name])
     for place in draw.draw(st.lists(st.integers(0, len(data) - 1), max_size=6)):
         data[place] = draw.draw(st.integers(0, 255))
-    try:
+    with contextlib.suppress(MediaError, ExtraMissing):
         let_in(bytes(data), GateLimits(max_pixels=100_000))
-    except (MediaError, ExtraMissing):
-        pass
 
 
 @settings(max_examples=50, deadline=None)
@@ -484,10 +483,11 @@ def test_every_mode_of_every_kind_comes_out_plain_and_then_passes(drawn: tuple[s
     image, out, shown = let_in(encode(picture, kind))
     assert shown.size == picture.size
     assert let_in(out)[1] == out, "what came out once passes byte for byte"
-    if image.media_type == "image/png" and picture.mode in ("1", "L", "P", "RGB"):
-        if kind != "GIF" or picture.mode in ("1", "L", "P"):
-            assert np.array_equal(np.asarray(shown), np.asarray(picture.convert("RGB")))
-    if image.media_type == "image/png" and picture.mode in ("LA", "RGBA") and kind != "GIF":
+    if image.media_type != "image/png" or (kind == "GIF" and picture.mode not in ("1", "L", "P")):
+        return  # the file itself has lost something
+    if picture.mode in ("1", "L", "P", "RGB"):
+        assert np.array_equal(np.asarray(shown), np.asarray(picture.convert("RGB")))
+    if picture.mode in ("LA", "RGBA"):
         levels = np.asarray(picture.convert("RGBA")).astype(float)
         alpha = levels[..., 3:] / 255
         wanted = levels[..., :3] * alpha + 255 * (1 - alpha)
