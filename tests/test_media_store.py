@@ -10,6 +10,7 @@ import multiprocessing
 import subprocess
 import sys
 import threading
+from ipaddress import ip_network
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,13 @@ async def test_a_url_is_fetched_only_where_that_is_allowed() -> None:
     image = await store.add("HTTPS://pictures.example/cat.jpg", allow_files=False)
     assert asked == ["HTTPS://pictures.example/cat.jpg"]
     assert await store.read(image) == jpeg()
+
+
+async def test_a_private_address_is_not_fetched_unless_allowed(store: MediaStore) -> None:
+    with pytest.raises(MediaError, match="not a public address"):
+        await store.add("http://127.0.0.1:9/cat.jpg")
+    with pytest.raises(MediaError, match=r"127\.0\.0\.1: cannot be reached"):
+        await store.add("http://127.0.0.1:9/cat.jpg", limits=GateLimits(allow=(ip_network("127.0.0.0/8"),)))
 
 
 async def test_what_the_gate_refuses_is_not_kept(store: MediaStore, tmp_path: Path) -> None:
