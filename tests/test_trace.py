@@ -56,7 +56,9 @@ async def test_a_reader_of_no_file_is_told_so(tmp_path):
     assert not (tmp_path / "none.sqlite").exists()
 
 
-@pytest.mark.parametrize("content", [b"hello, I am a text file, not a database at all", b"SQLite format 3\x00" + b"x" * 200])
+@pytest.mark.parametrize(
+    "content", [b"hello, I am a text file, not a database at all", b"SQLite format 3\x00" + b"x" * 200]
+)
 async def test_a_file_that_is_no_trace_is_refused_and_left_as_it_is(tmp_path, content):
     path = tmp_path / "run.sqlite"
     path.write_bytes(content)
@@ -104,7 +106,7 @@ async def test_a_changed_record_breaks_the_chain_of_its_mindstorm_only(tmp_path)
         await trace.durable()
         assert await trace.verify() == []
     with sqlite3.connect(path) as forger:
-        forger.execute("UPDATE records SET body = '{}' WHERE seq = 5")
+        forger.execute("UPDATE records SET body = x'7b7d' WHERE seq = 5")
     forger.close()
     async with SqliteTrace(path) as trace:
         assert await trace.verify() == ["two"]

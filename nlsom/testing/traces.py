@@ -21,7 +21,9 @@ def header(mindstorm: str = "storm", seed: int = 0) -> Header:
     )
 
 
-def record(name: str, kind: Kind = "replied", *, mindstorm: str = "storm", body: bytes = b'{"parts":[]}') -> Record:
+def record(
+    name: str, kind: Kind = "replied", *, mindstorm: str = "storm", body: bytes = b'{"parts":[]}'
+) -> Record:
     """A record made up for a test; its key depends on `name` only."""
     key = "" if kind in ("closed", "verdict") else hashlib.sha256(name.encode()).hexdigest()
     return Record(mindstorm, kind, key, "ann", "answer", "answer", 1, body)
@@ -108,7 +110,9 @@ class TraceContract:
 
     async def test_any_text_and_bytes_are_kept(self, trace: Trace) -> None:
         await trace.open(header("日本 \U0001f600"))
-        odd = Record("日本 \U0001f600", "abstained", "ab" * 32, "Åsa\n", "phase", "label", 7, "naïve ✓".encode())
+        odd = Record(
+            "日本 \U0001f600", "abstained", "ab" * 32, "Åsa\n", "phase", "label", 7, "naïve ✓".encode()
+        )
         trace.append(odd)
         await trace.durable()
         assert [one async for one in trace.records("日本 \U0001f600")] == [odd]

@@ -51,6 +51,4 @@ def make_turn(
 def make_message(text: str, *, sender: str = "bob", label: str = "answer", round: int = 1) -> Message:
     """A message that somebody said."""
     digest = hashlib.sha256(f"{sender} {label} {round} {text}".encode("utf-8", "surrogatepass")).hexdigest()
-    return Message(
-        said=Said.words(text), sender=sender, label=label, phase=label, round=round, digest=digest
-    )
+    return Message(said=Said.words(text), sender=sender, label=label, phase=label, round=round, digest=digest)

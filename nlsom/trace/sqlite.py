@@ -104,7 +104,11 @@ class SqliteTrace:
         self._chains: dict[str, bytes] = {}
 
     async def __aenter__(self) -> Self:
-        await self._call(lambda _: None)
+        try:
+            await self._call(lambda _: None)
+        except BaseException:
+            await self._end()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -207,13 +211,20 @@ class SqliteTrace:
         return await self._call(do)
 
     async def close(self) -> None:
-        """Commits what is left, ends the thread and closes the file."""
+        """Commits what is left, ends the thread and closes the file.
+
+        Raises:
+            TraceError: Something that was appended could not be written.
+        """
+        await self._end()
+        if self._failed is not None:
+            raise self._failed
+
+    async def _end(self) -> None:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(thread.join)
-        if self._failed is not None:
-            raise self._failed
 
     def _read(self, connection: sqlite3.Connection, mindstorm: str, number: int) -> Iterator[Record]:
         rows = connection.execute(
