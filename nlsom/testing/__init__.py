@@ -1,1 +1,1 @@
-""""""
+"""Fakes and contract suites, for your own tests too."""
