@@ -102,20 +102,22 @@ async def test_the_most_that_were_in_flight_are_counted():
 
 
 async def test_models_tokens_keys_and_paths_are_answered_like_vllm():
-    async with FaultyServer(models=("a", "b"), context=4, key="secret") as server:
-        async with httpx.AsyncClient(trust_env=False, base_url=server.url) as client:
-            assert (await client.get("/models")).status_code == 401
-            client.headers["Authorization"] = "Bearer secret"
-            listed = (await client.get("/models")).json()["data"]
-            assert [(one["id"], one["max_model_len"]) for one in listed] == [("a", 4), ("b", 4)]
-            unknown = await client.post("/chat/completions", json=ASK)
-            assert unknown.status_code == 404
-            long = await client.post("/chat/completions", json=ASK | {"model": "a"})
-            assert long.status_code == 400
-            assert "maximum context length is 4 tokens" in long.text
-            counted = await client.post(server.url.replace("/v1", "/tokenize"), json=ASK)
-            assert json.loads(counted.content) == {"count": 3, "max_model_len": 4}
-            assert (await client.get("/elsewhere")).status_code == 404
+    async with (
+        FaultyServer(models=("a", "b"), context=4, key="secret") as server,
+        httpx.AsyncClient(trust_env=False, base_url=server.url) as client,
+    ):
+        assert (await client.get("/models")).status_code == 401
+        client.headers["Authorization"] = "Bearer secret"
+        listed = (await client.get("/models")).json()["data"]
+        assert [(one["id"], one["max_model_len"]) for one in listed] == [("a", 4), ("b", 4)]
+        unknown = await client.post("/chat/completions", json=ASK)
+        assert unknown.status_code == 404
+        long = await client.post("/chat/completions", json=ASK | {"model": "a"})
+        assert long.status_code == 400
+        assert "maximum context length is 4 tokens" in long.text
+        counted = await client.post(server.url.replace("/v1", "/tokenize"), json=ASK)
+        assert json.loads(counted.content) == {"count": 3, "max_model_len": 4}
+        assert (await client.get("/elsewhere")).status_code == 404
 
 
 async def test_it_can_be_closed_while_it_hangs_and_opened_again_at_the_same_port():

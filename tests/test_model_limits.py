@@ -34,7 +34,9 @@ async def settle() -> None:
 
 
 OPERATIONS = st.lists(
-    st.sampled_from(["come", "come", "come", "leave", "cancel", "leave and cancel next", "refused", "served"]),
+    st.sampled_from(
+        ["come", "come", "come", "leave", "cancel", "leave and cancel next", "refused", "served"]
+    ),
     max_size=60,
 )
 

@@ -1,4 +1,4 @@
-"""What every model has to keep, as tests to inherit. Needs pytest and pytest-asyncio.
+"""What every model has to keep, as tests to inherit.
 
     class TestMyModel(ModelContract):
         context = 4096
@@ -7,6 +7,8 @@
         async def model(self):
             async with MyModel() as model:
                 yield model
+
+Needs pytest and pytest-asyncio.
 """
 
 from __future__ import annotations
@@ -82,9 +84,7 @@ class ModelContract:
         assert usage.cached_tokens is None or 0 <= usage.cached_tokens <= usage.prompt_tokens
 
     async def test_all_of_many_at_once_are_answered(self, model: Model) -> None:
-        completions = await asyncio.gather(
-            *(self.ask(model, f"Is {n} even?", YesNoForm()) for n in range(8))
-        )
+        completions = await asyncio.gather(*(self.ask(model, f"Is {n} even?", YesNoForm()) for n in range(8)))
         assert [completion.usage.calls for completion in completions] == [1] * 8
 
     async def test_a_cancelled_call_leaves_the_model_usable(self, model: Model) -> None:
