@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 
 from nlsom.message import Image
@@ -18,6 +19,10 @@ class MediaStore:
     def get(self, image: Image) -> bytes:
         """The picture's bytes."""
         return self._held[image.sha256]
+
+    async def data_url(self, image: Image) -> str:
+        """The picture as a `data:` URL in base64."""
+        return f"data:{image.media_type};base64,{base64.b64encode(self.get(image)).decode('ascii')}"
 
     def keep(self, data: bytes) -> str:
         """Stores bytes once; returns their SHA-256 (hex)."""

@@ -158,18 +158,21 @@ async def test_waiters_set_no_timers_so_they_do_not_poll(monkeypatch):
 async def test_a_pause_grants_nothing_and_then_goes_on_in_order():
     limits = Limits(2)
     granted: list[Holder] = []
+    first = Holder(limits, granted)
+    await settle()
     limits.pause(0.05)
     limits.pause(0.01)  # a shorter one does not end the longer
     began = asyncio.get_running_loop().time()
-    holders = [Holder(limits, granted) for _ in range(3)]
-    await settle()
-    assert granted == []
-    assert not limits.free
-    for one in holders:
+    later = [Holder(limits, granted) for _ in range(3)]
+    for one in (first, *later):
         one.done.set()
-    await asyncio.gather(*(one.task for one in holders))
+    await first.task  # gives its slot back, to nobody yet
+    await settle()
+    assert granted == [first]
+    assert not limits.free
+    await asyncio.gather(*(one.task for one in later))
     assert asyncio.get_running_loop().time() - began >= 0.045
-    assert granted == holders
+    assert granted == [first, *later]
 
 
 async def test_the_rate_spreads_the_starts_and_a_cancel_while_waiting_for_it_gives_the_slot_back():

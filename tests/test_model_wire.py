@@ -32,7 +32,7 @@ def body_of(text: str, pictures=(), **options) -> bytes:
 
 @given(st.text(alphabet=st.characters()), st.booleans())
 def test_any_text_arrives_as_it_was_but_for_lone_surrogates(text, with_picture):
-    body = json.loads(body_of(text, [picture_part("image/png", "aaaa")] if with_picture else []))
+    body = json.loads(body_of(text, [picture_part("data:image/png;base64,aaaa")] if with_picture else []))
     content = body["messages"][0]["content"]
     arrived = content[-1]["text"] if with_picture else content
     assert arrived == "".join("?" if "\ud800" <= letter <= "\udfff" else letter for letter in text)

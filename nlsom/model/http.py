@@ -19,12 +19,12 @@ from nlsom.message import Image
 from nlsom.model import wire
 from nlsom.model.contract import Completion, Prompt, Settings
 from nlsom.model.exchange import Exchange, Patience, RefusedError, group_of
-from nlsom.model.pictures import Pictures
 from nlsom.model.served import Served, discover, names
 
 _log = logging.getLogger(__name__)
 
 _WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
+    "data:image/png;base64,"
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
     "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
 )
@@ -123,7 +123,6 @@ class HttpModel:
         self._sees = False
         self._tokenizes = False
         self._warned = False
-        self._parts = Pictures()
 
     def __repr__(self) -> str:
         return f"HttpModel({self._where}, model={self._given!r})"
@@ -195,7 +194,7 @@ class HttpModel:
         body = wire.chat_body(
             served.name,
             text,
-            [await self._parts.part(image, prompt.media) for image in images],
+            [wire.picture_part(await prompt.media.data_url(image)) for image in images],
             constraint=constraint,
             max_tokens=reply,
             settings=settings,
@@ -229,7 +228,7 @@ class HttpModel:
         body = wire.chat_body(
             self._opened().name,
             "What is this?",
-            [wire.picture_part("image/png", _WHITE)],
+            [wire.picture_part(_WHITE)],
             constraint=None,
             max_tokens=form.max_tokens,
             settings=Settings(),

@@ -58,7 +58,7 @@ class Limits:
     @property
     def free(self) -> bool:
         """Whether a slot could be had without waiting."""
-        return self.held < self.cap and not self._waiting and self._resume is None
+        return self.held < self.cap and self._resume is None
 
     def slot(self) -> Slot:
         """One place in flight, for an `async with` block."""
@@ -124,7 +124,8 @@ class Limits:
         self._grant()
 
     def _grant(self) -> None:
-        # Holds after every change: whoever waits, waits for a full cap or a pause. So nobody is forgotten.
+        # Called after every change, so that whoever waits, waits for a full cap or a pause: nobody is
+        # forgotten, and nobody who comes later finds a free slot before those who wait.
         while self._waiting and self.held < self.cap and self._resume is None:
             waiter = self._waiting.popleft()
             if not waiter.done():

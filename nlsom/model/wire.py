@@ -41,7 +41,7 @@ def chat_body(
     Args:
         model: What the server calls the model.
         text: Head and tail of the prompt.
-        pictures: Parts as JSON, from `picture_part`; encoded once a picture, not once a request.
+        pictures: Parts as JSON, from `picture_part`.
         constraint: What the reply has to look like.
         max_tokens: Longest reply.
         settings: How to sample.
@@ -69,9 +69,9 @@ def chat_body(
     return body.encode("utf-8", "replace")  # a lone surrogate, which no server takes, becomes "?"
 
 
-def picture_part(media_type: str, base64: str) -> str:
-    """A picture as a part of a message, as JSON."""
-    return f'{{"type":"image_url","image_url":{{"url":"data:{media_type};base64,{base64}"}}}}'
+def picture_part(data_url: str) -> str:
+    """A picture as a part of a message, as JSON. A data URL holds nothing that JSON escapes."""
+    return f'{{"type":"image_url","image_url":{{"url":"{data_url}"}}}}'
 
 
 def reply_tokens(form: Form, settings: Settings, room: int) -> int:
