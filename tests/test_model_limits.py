@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nlsom.errors import UsageError
 from nlsom.model.limits import Limits, Slot, backoff, retry_after
 
 
@@ -195,7 +196,7 @@ async def test_the_rate_spreads_the_starts_and_a_cancel_while_waiting_for_it_giv
 
 @pytest.mark.parametrize(("cap", "rate"), [(0, None), (1, 0.0), (1, -1.0)])
 def test_limits_that_let_nothing_through_are_refused(cap, rate):
-    with pytest.raises(ValueError, match="nothing through"):
+    with pytest.raises(UsageError, match="nothing through"):
         Limits(cap, rate)
 
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 import httpx
 
-from nlsom.errors import ModelError, ModelUnavailable, NlsomError
+from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError
 from nlsom.model.limits import Limits, Slot, backoff, retry_after
 from nlsom.model.replicas import Replica, choose
 from nlsom.model.wire import MalformedError, error_text
@@ -60,7 +60,19 @@ class _PassingError(Exception):
 
 
 class Exchange:
-    """Sends requests to one of several servers. An async context manager; limits start fresh when opened."""
+    """Sends requests to one of several servers; `open` it first. Limits start fresh whenever it is opened.
+
+    Args:
+        urls: Base addresses.
+        key_env: Environment variable of the API key.
+        patience: How long to wait, and how often to try.
+        concurrency: Most requests in flight at each server.
+        requests_per_second: Most requests started a second at each server; None for no such limit.
+        proxy: Address of a proxy.
+
+    Raises:
+        UsageError: The limits let nothing through, or the proxy's address is none.
+    """
 
     def __init__(
         self,
@@ -77,9 +89,16 @@ class Exchange:
         self._patience = patience
         self._concurrency = concurrency
         self._per_second = requests_per_second
-        self._proxy = proxy
+        try:
+            self._proxy = None if proxy is None else httpx.Proxy(proxy)
+        except (ValueError, httpx.InvalidURL):
+            # Without the address: it may hold a password.
+            raise UsageError("proxy: not the address of a proxy, such as http://127.0.0.1:3128") from None
         self._key: str | None = None
-        self.replicas: tuple[Replica, ...] = ()
+        self.replicas = self._fresh()
+
+    def _fresh(self) -> tuple[Replica, ...]:
+        return tuple(Replica(url, Limits(self._concurrency, self._per_second)) for url in self._urls)
 
     async def open(self) -> None:
         """Reads the API key and makes the pool of connections.
@@ -114,7 +133,7 @@ class Exchange:
                 "pool": self._patience.timeout,
             }
         }
-        self.replicas = tuple(Replica(url, Limits(self._concurrency, self._per_second)) for url in self._urls)
+        self.replicas = self._fresh()
 
     async def close(self) -> None:
         """Closes all connections."""

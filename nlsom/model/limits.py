@@ -13,6 +13,8 @@ from types import TracebackType
 
 from asyncio_throttle.throttler import Throttler
 
+from nlsom.errors import UsageError
+
 
 class Limits:
     """An exact cap on what is in flight at one server, shared by all who hold this object.
@@ -29,13 +31,16 @@ class Limits:
     Args:
         cap: Most requests in flight.
         per_second: Most requests started a second; None for no such limit.
+
+    Raises:
+        UsageError: They would let nothing through.
     """
 
     def __init__(self, cap: int, per_second: float | None = None) -> None:
         if cap < 1:
-            raise ValueError(f"a cap of {cap} lets nothing through; give 1 or more")
+            raise UsageError(f"a cap of {cap} lets nothing through; give 1 or more")
         if per_second is not None and per_second <= 0:
-            raise ValueError(f"{per_second} requests a second let nothing through; give more than 0")
+            raise UsageError(f"{per_second} requests a second let nothing through; give more than 0")
         self.most = cap
         self.held = 0
         self._cap = float(cap)

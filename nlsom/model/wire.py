@@ -164,7 +164,14 @@ def error_text(body: bytes) -> str:
     return line if len(line) <= 300 else line[:299] + "…"
 
 
-_TOO_LONG = re.compile(r"context.{0,3}(?:length|size|window)|(?:prompt|input) is too long", re.I)
+# vLLM: "Input length (2610) exceeds model's maximum context length (2048)", "your prompt contains at least
+# 2049 input tokens", "The decoder prompt (length 2610) is longer than the maximum model length of 2048";
+# llama.cpp: "request (9412 tokens) exceeds the available context size (8192 tokens)".
+_TOO_LONG = re.compile(
+    r"context.(?:length|size|window)|maximum model length|(?:prompt|input) is too long", re.I
+)
+_LIMIT = re.compile(r"(?:context|model).(?:length|size|window)\D{0,12}(\d+)", re.I)
+_ASKED = re.compile(r"(?:contains|has|request|resulted in|input length|prompt \(length)\D{0,12}(\d+)", re.I)
 
 
 def refusal(
@@ -182,10 +189,7 @@ def refusal(
     """
     told = error_text(body)
     if _TOO_LONG.search(told):
-        # vLLM: "maximum context length is 2048 tokens. However, your prompt contains 3000 input tokens";
-        # llama.cpp: "request (9412 tokens) exceeds the available context size (8192 tokens)".
-        limit = re.search(r"(?:length|size|window)\D{0,20}(\d+)", told)
-        tokens = re.search(r"(?:contains|has|request|resulted in)\D{0,20}(\d+)\s*(?:input )?token", told)
+        limit, tokens = _LIMIT.search(told), _ASKED.search(told)
         return PromptTooLong(
             tokens=int(tokens[1]) if tokens else len(prompt.encode("utf-8", "replace")) // 4,
             reply=reply,
