@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Self, cast
+from typing import Any, Self
 
 from nlsom.agent import Agent, identity
 from nlsom.bus import Bus, MemoryBus
@@ -126,13 +126,12 @@ class Society:
             self._stack = stack.pop_all()
         return self
 
-    def _parts(self) -> list[AbstractAsyncContextManager[object]]:
+    def _parts(self) -> list[AbstractAsyncContextManager[Any]]:
         """What is opened with the society: models, which agents may share, and agents; each once."""
-        agents: list[object] = [seat.agent for seat in self.seats]
-        models: list[object] = [getattr(agent, "model", None) for agent in agents]
+        agents: list[Any] = [seat.agent for seat in self.seats]
+        models: list[Any] = [getattr(agent, "model", None) for agent in agents]
         once = {id(part): part for part in [*models, *agents]}
-        managers = [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
-        return cast("list[AbstractAsyncContextManager[object]]", managers)
+        return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
 
     async def __aexit__(self, *_: object) -> None:
         stack, self._stack, self._bus = self._stack, None, None

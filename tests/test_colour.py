@@ -34,7 +34,7 @@ def sight() -> Iterator[Sight]:
 async def ask(sight: Sight, question: str, picture: bytes, form: Form | None = None) -> Said:
     heard = [make_message(question, label="question")]
     async with Colour(sight=sight) as colour:
-        said = await colour.speak(await make_turn(question, pictures=[picture], form=form, heard=heard))
+        said = await colour.speak(make_turn(question, pictures=[picture], form=form, heard=heard))
     assert said is not None
     return said
 
@@ -123,7 +123,7 @@ async def test_an_introduction_names_the_main_colours(sight: Sight) -> None:
     half = Image.new("RGB", (100, 100), "red")
     half.paste("white", (0, 0, 100, 50))
     async with Colour(sight=sight) as colour:
-        said = await colour.speak(await make_turn(pictures=[encoded(half)], phase="caption"))
+        said = await colour.speak(make_turn(pictures=[encoded(half)], phase="caption"))
     assert said is not None
     assert said.text.startswith("Main colours: white (50 %) and red (50 %).")
 

@@ -34,9 +34,7 @@ def sight() -> Iterator[Sight]:
 
 
 async def ask(sight: Sight, question: str, *pictures: bytes, form: Form | None = None) -> Said:
-    turn = await make_turn(
-        question, pictures=pictures, form=form, heard=[make_message(question, label="question")]
-    )
+    turn = make_turn(question, pictures=pictures, form=form, heard=[make_message(question, label="question")])
     async with Detect(sight=sight) as detect:
         said = await detect.speak(turn)
     assert said is not None
@@ -54,7 +52,7 @@ def told(question: str, *view: Thing, options: tuple[str, ...] = ()) -> tuple[st
 
 async def test_the_cat_is_introduced_counted_placed_and_given_as_data(sight: Sight) -> None:
     async with Detect(sight=sight) as detect:
-        said = await detect.speak(await make_turn("What animal is this?", pictures=[CAT], phase="caption"))
+        said = await detect.speak(make_turn("What animal is this?", pictures=[CAT], phase="caption"))
     assert said is not None
     assert "one cat filling most of the picture" in said.text
     assert "I see no person" in said.text

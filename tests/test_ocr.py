@@ -18,7 +18,7 @@ async def ask(question: str, picture: bytes, *forms: Form) -> list[Said]:
     heard = [make_message(question, label="question")]
     async with Ocr() as ocr:
         said = [
-            await ocr.speak(await make_turn(question, pictures=[picture], form=form, heard=heard))
+            await ocr.speak(make_turn(question, pictures=[picture], form=form, heard=heard))
             for form in forms or (TextForm(),)
         ]
     return [one for one in said if one is not None]
@@ -37,12 +37,12 @@ async def test_a_page_of_print_is_read_in_order_and_line_by_line() -> None:
     async with Ocr() as ocr:
         short = TextForm(short=True)
         turns = {
-            "introduction": await make_turn(pictures=[LETTER], phase="caption"),
-            "first": await make_turn("What does the first line say?", pictures=[LETTER], form=short),
-            "last": await make_turn("What does the last line say?", pictures=[LETTER], form=short),
-            "lines": await make_turn("How many lines are there?", pictures=[LETTER], form=NumberForm()),
-            "there": await make_turn("Is there any text?", pictures=[LETTER], form=YesNoForm()),
-            "vote": await make_turn(
+            "introduction": make_turn(pictures=[LETTER], phase="caption"),
+            "first": make_turn("What does the first line say?", pictures=[LETTER], form=short),
+            "last": make_turn("What does the last line say?", pictures=[LETTER], form=short),
+            "lines": make_turn("How many lines are there?", pictures=[LETTER], form=NumberForm()),
+            "there": make_turn("Is there any text?", pictures=[LETTER], form=YesNoForm()),
+            "vote": make_turn(
                 "What does it say to bring?", pictures=[LETTER], form=ChoiceForm(options=("a lamp", "a book"))
             ),
         }

@@ -75,20 +75,20 @@ def test_any_class_that_is_asked_for_is_found_in_the_question(name: str, frame: 
     assert read_question(case(frame.format(plural(name)))).asked == tokens(name)
 
 
-async def test_the_last_message_labelled_question_is_the_question() -> None:
+def test_the_last_message_labelled_question_is_the_question() -> None:
     heard = [
         make_message("Is there a cat?", label="question"),
         make_message("I see one cat.", sender="eyes"),
-        make_message("Is there a dog?", label="question", at=2),
+        make_message("Is there a dog?", label="question", round=2),
         make_message("What about you?", sender="eyes"),
     ]
     for form in (TextForm(), YesNoForm(), NumberForm()):
-        assert question_of(await make_turn("What is it?", heard=heard, form=form)) == "Is there a dog?"
+        assert question_of(make_turn("What is it?", heard=heard, form=form)) == "Is there a dog?"
 
 
-async def test_a_ballot_over_options_answers_the_task_whatever_was_heard() -> None:
+def test_a_ballot_over_options_answers_the_task_whatever_was_heard() -> None:
     heard = [make_message("Is there a dog?", label="question")]
-    turn = await make_turn("What animal is this?", heard=heard, form=ChoiceForm(options=("cat", "dog")))
+    turn = make_turn("What animal is this?", heard=heard, form=ChoiceForm(options=("cat", "dog")))
     assert question_of(turn) == "What animal is this?"
     assert options_of(turn) == ("cat", "dog")
 
@@ -103,27 +103,24 @@ async def test_a_ballot_over_options_answers_the_task_whatever_was_heard() -> No
         ("p1", ""),
     ],
 )
-async def test_free_text_with_nothing_heard_introduces(phase: str, ask: str) -> None:
-    assert question_of(await make_turn("Is there a dog?", phase=phase, ask=ask)) is None
+def test_free_text_with_nothing_heard_introduces(phase: str, ask: str) -> None:
+    assert question_of(make_turn("Is there a dog?", phase=phase, ask=ask)) is None
 
 
-async def test_an_introduction_that_is_asked_for_by_name_stays_one_after_answers_were_heard() -> None:
+def test_an_introduction_that_is_asked_for_by_name_stays_one_after_answers_were_heard() -> None:
     heard = [make_message("I see one cat.", sender="eyes")]
-    assert question_of(await make_turn("Is there a dog?", phase="caption", heard=heard)) is None
-    assert question_of(await make_turn("Is there a dog?", phase="answer", heard=heard)) == "Is there a dog?"
+    assert question_of(make_turn("Is there a dog?", phase="caption", heard=heard)) is None
+    assert question_of(make_turn("Is there a dog?", phase="answer", heard=heard)) == "Is there a dog?"
 
 
 @pytest.mark.parametrize("form", [YesNoForm(), NumberForm(), TextForm(short=True)])
-async def test_a_turn_that_wants_an_answer_asks_the_tasks_question(form: Form) -> None:
-    assert question_of(await make_turn("Is there a dog?", form=form)) == "Is there a dog?"
+def test_a_turn_that_wants_an_answer_asks_the_tasks_question(form: Form) -> None:
+    assert question_of(make_turn("Is there a dog?", form=form)) == "Is there a dog?"
 
 
-async def test_a_caption_task_asks_for_an_introduction() -> None:
-    assert question_of(await make_turn("Caption this.", task=CaptionTask, phase="draft")) is None
+def test_a_caption_task_asks_for_an_introduction() -> None:
+    assert question_of(make_turn("Caption this.", task=CaptionTask, phase="draft")) is None
 
 
-async def test_an_ask_that_is_one_question_is_the_question() -> None:
-    assert (
-        question_of(await make_turn("What is it?", ask="How many cats are there?"))
-        == "How many cats are there?"
-    )
+def test_an_ask_that_is_one_question_is_the_question() -> None:
+    assert question_of(make_turn("What is it?", ask="How many cats are there?")) == "How many cats are there?"

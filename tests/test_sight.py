@@ -37,7 +37,7 @@ async def test_a_picture_is_looked_at_once_however_many_ask_at_the_same_time() -
         seen.append(picture.shape)
         return len(seen)
 
-    turn = await make_turn(pictures=[plain("red")])
+    turn = make_turn(pictures=[plain("red")])
     async with Sight() as sight:
         looks = (sight.look(turn.media, turn.task.images[0], "size", see) for _ in range(20))
         assert set(await asyncio.gather(*looks)) == {1}
@@ -59,7 +59,7 @@ async def test_no_more_looks_run_at_once_than_allowed_and_none_on_the_event_loop
         with guard:
             running -= 1
 
-    turn = await make_turn(pictures=[plain("red", (8, at)) for at in range(8, 16)])
+    turn = make_turn(pictures=[plain("red", (8, at)) for at in range(8, 16)])
     async with Sight(at_once=2) as sight:
         await asyncio.gather(*(sight.look(turn.media, image, "x", see) for image in turn.task.images))
     assert peak == 2
@@ -74,7 +74,7 @@ async def test_a_look_that_fails_raises_and_is_tried_again() -> None:
             raise RuntimeError("first")
         return "seen"
 
-    turn = await make_turn(pictures=[plain("red")])
+    turn = make_turn(pictures=[plain("red")])
     async with Sight() as sight:
         with pytest.raises(RuntimeError, match="first"):
             await sight.look(turn.media, turn.task.images[0], "x", see)
@@ -88,7 +88,7 @@ async def test_who_is_cancelled_does_not_take_the_look_from_the_others() -> None
         go.wait(timeout=30)
         return "seen"
 
-    turn = await make_turn(pictures=[plain("red")])
+    turn = make_turn(pictures=[plain("red")])
     async with Sight() as sight:
         first, second = (
             asyncio.create_task(sight.look(turn.media, turn.task.images[0], "x", see)) for _ in range(2)
@@ -103,7 +103,7 @@ async def test_who_is_cancelled_does_not_take_the_look_from_the_others() -> None
 
 async def test_the_memory_is_bounded_and_survives_closing() -> None:
     seen: list[str] = []
-    turn = await make_turn(pictures=[plain(colour) for colour in ("red", "green", "blue")])
+    turn = make_turn(pictures=[plain(colour) for colour in ("red", "green", "blue")])
     sight = Sight(remembered=2)
     for image in turn.task.images:
         await sight.look(turn.media, image, "x", lambda _: seen.append("x"))
@@ -154,17 +154,17 @@ async def test_every_expert_is_an_agent_with_an_identity_and_closes_what_it_open
     async with kind() as expert:
         assert isinstance(expert, Agent)
         assert identity(expert).startswith(f"{kind.__name__.casefold()}/1 ")
-        blind = await expert.speak(await make_turn("Is there a dog?"))
+        blind = await expert.speak(make_turn("Is there a dog?"))
         assert blind is not None
         assert blind.why == "there is no picture to look at"
-        said = await expert.speak(await make_turn(pictures=[plain("grey")], phase="caption"))
+        said = await expert.speak(make_turn(pictures=[plain("grey")], phase="caption"))
         assert said is not None
         assert said.text
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("nlsom-sight")]
 
 
 async def test_experts_share_a_sight_that_its_owner_closes() -> None:
-    turn = await make_turn(pictures=[plain("grey")], phase="caption")
+    turn = make_turn(pictures=[plain("grey")], phase="caption")
     async with Sight() as sight:
         async with Detect(sight=sight) as detect:
             await detect.speak(turn)
@@ -182,7 +182,7 @@ async def test_a_missing_library_is_said_with_what_to_install(
     monkeypatch.setitem(sys.modules, library, None)
     async with kind() as expert:
         with pytest.raises(ExtraMissing, match=r"nlsom\[local\]"):
-            await expert.speak(await make_turn(pictures=[plain("red")]))
+            await expert.speak(make_turn(pictures=[plain("red")]))
 
 
 def test_the_shipped_weights_are_those_of_the_notice() -> None:

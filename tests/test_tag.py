@@ -30,7 +30,7 @@ def sight() -> Iterator[Sight]:
 async def ask(sight: Sight, question: str, picture: bytes, form: Form | None = None) -> Said:
     heard = [make_message(question, label="question")]
     async with Tag(sight=sight) as tag:
-        said = await tag.speak(await make_turn(question, pictures=[picture], form=form, heard=heard))
+        said = await tag.speak(make_turn(question, pictures=[picture], form=form, heard=heard))
     assert said is not None
     return said
 
@@ -44,7 +44,7 @@ def probabilities(**shares: float) -> Floats:
 
 async def test_the_coffee_is_introduced_as_coffee(sight: Sight) -> None:
     async with Tag(sight=sight) as tag:
-        said = await tag.speak(await make_turn(pictures=[COFFEE], phase="caption"))
+        said = await tag.speak(make_turn(pictures=[COFFEE], phase="caption"))
     assert said is not None
     assert said.text.startswith("As a whole the picture looks like coffee")
     assert "espresso" in said.text

@@ -104,7 +104,11 @@ class SqliteTrace:
         self._chains: dict[str, bytes] = {}
 
     async def __aenter__(self) -> Self:
-        await self._call(lambda _: None)
+        try:
+            await self._call(lambda _: None)
+        except BaseException:
+            await self._end()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -122,7 +126,7 @@ class SqliteTrace:
                 "SELECT number FROM mindstorms WHERE id = ?", (header.mindstorm,)
             ).fetchone()
             history = History()
-            for record in self._read(connection, header.mindstorm, number, reused=False):
+            for record in self._read(connection, header.mindstorm, number):
                 history.add(record)
             last = connection.execute(
                 "SELECT chain FROM records WHERE mindstorm = ? ORDER BY seq DESC LIMIT 1", (number,)
@@ -182,7 +186,7 @@ class SqliteTrace:
 
         def do(connection: sqlite3.Connection) -> list[Record]:
             row = connection.execute("SELECT number FROM mindstorms WHERE id = ?", (mindstorm,)).fetchone()
-            return list(self._read(connection, mindstorm, row[0], reused=True)) if row else []
+            return list(self._read(connection, mindstorm, row[0])) if row else []
 
         for record in await self._call(do):
             yield record
@@ -207,24 +211,29 @@ class SqliteTrace:
         return await self._call(do)
 
     async def close(self) -> None:
-        """Commits what is left, ends the thread and closes the file."""
+        """Commits what is left, ends the thread and closes the file.
+
+        Raises:
+            TraceError: Something that was appended could not be written.
+        """
+        await self._end()
+        if self._failed is not None:
+            raise self._failed
+
+    async def _end(self) -> None:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(thread.join)
-        if self._failed is not None:
-            raise self._failed
 
-    def _read(
-        self, connection: sqlite3.Connection, mindstorm: str, number: int, *, reused: bool
-    ) -> Iterator[Record]:
+    def _read(self, connection: sqlite3.Connection, mindstorm: str, number: int) -> Iterator[Record]:
         rows = connection.execute(
             f"SELECT {_COLUMNS} FROM records WHERE mindstorm = ? ORDER BY seq",  # noqa: S608
             (number,),
         )
         for row in rows:
             record = _record(mindstorm, row)
-            if reused and record.kind == "reused":
+            if record.kind == "reused":
                 (body,) = connection.execute(
                     "SELECT body FROM records WHERE kind = 'replied' AND key = ? ORDER BY seq LIMIT 1",
                     (bytes.fromhex(record.key),),
