@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import json
+from typing import Annotated, Literal, Self, cast
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from nlsom.form import Form
 from nlsom.message import Frozen
@@ -15,6 +16,24 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
 OnError = Literal["abstain", "raise"]
 FormName = Literal["text", "answer", "choice", "yes_no", "number", "ranking", "scores"]
+
+
+def _short_form(value: object) -> object:
+    """Reads `{text: {max_tokens: 40}}`, the way files write a form with parameters, and `{json: TEXT}`."""
+    if not isinstance(value, dict) or len(cast("dict[str, object]", value)) != 1:
+        return cast("object", value)
+    ((kind, given),) = cast("dict[str, object]", value).items()
+    if kind == "json" and isinstance(given, str):
+        return {"kind": "json", "json_schema": json.loads(given)}
+    return (
+        {"kind": kind, **cast("dict[str, object]", given)}
+        if isinstance(given, dict)
+        else cast("object", value)
+    )
+
+
+FormSpec = Annotated[FormName | Form, BeforeValidator(_short_form)]
+"""A form by name, or with parameters: `text`, `{text: {max_tokens: 40}}`, `{json: JSON SCHEMA AS TEXT}`."""
 
 
 class Hears(Frozen):
@@ -70,7 +89,7 @@ class Ask(Frozen):
     label: str = Field(alias="as", default="said")
     name: str = ""
     hears: Hears = Hears()
-    form: FormName | Form = "text"
+    form: FormSpec = "text"
     order: Literal["together", "in_turn", "random", "confidence"] = "together"
     wait: Literal["all", "certain"] | Positive = "all"
     quorum: Annotated[int, Field(ge=0)] | None = None

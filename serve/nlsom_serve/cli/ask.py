@@ -22,6 +22,7 @@ from nlsom_serve.cli.options import (
     SocietyName,
     TraceFile,
     opened,
+    picture,
 )
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
 
@@ -87,8 +88,9 @@ def _run(
         async with opened(
             society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed
         ) as made:
+            pictures = [picture(one) for one in images or ()]
             words: dict[str, Any] = {} if question is None else {"question": question}
-            task = await made.make_task(images=images or (), choices=choices, **words)
+            task = await made.make_task(images=pictures, choices=choices, **words)
             if as_json or quiet:
                 return await made.ask(task, seed=seed)
             dialogue = Dialogue()

@@ -12,6 +12,7 @@ import typer
 from nlsom.config import load, shipped
 from nlsom.errors import UsageError
 from nlsom.trace import SqliteTrace
+from nlsom_societies.samples import sample
 
 
 def complete_society(incomplete: str) -> list[str]:
@@ -27,7 +28,7 @@ SocietyName = Annotated[
 ]
 Images = Annotated[
     list[str] | None,
-    typer.Option("--image", "-i", metavar="PATH_OR_URL", help="A picture; give it again for more."),
+    typer.Option("--image", "-i", metavar="PATH_OR_URL", help="A picture, or sample:NAME for a shipped one; give it again for more."),
 ]
 Models = Annotated[
     list[str] | None,
@@ -67,6 +68,12 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
             )
         models[name] = where
     return models
+
+
+def picture(given: str) -> str:
+    """A picture as the command line names it: `sample:cat` is one that is shipped."""
+    scheme, colon, name = given.partition(":")
+    return str(sample(name)) if colon and scheme == "sample" else given
 
 
 @asynccontextmanager
