@@ -1,5 +1,4 @@
-import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -26,11 +25,16 @@ ANIMALS = ChoiceForm(options=("cat", "dog", "horse", "bird"))
 
 
 @pytest.fixture(scope="module")
-def sight() -> Iterator[Sight]:
-    """One for all tests here, so that models are compiled once; it belongs to no event loop."""
-    shared = Sight()
-    yield shared
-    asyncio.run(shared.close())
+def compiled() -> Sight:
+    """One for all tests here, so that models are compiled once."""
+    return Sight()
+
+
+@pytest.fixture
+async def sight(compiled: Sight) -> AsyncIterator[Sight]:
+    """Closed after each test, which ends its threads and keeps its models."""
+    async with compiled:
+        yield compiled
 
 
 async def ask(sight: Sight, question: str, *pictures: bytes, form: Form | None = None) -> Said:

@@ -2,6 +2,7 @@ import asyncio
 import hashlib
 import io
 import re
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -183,6 +184,13 @@ async def test_a_missing_library_is_said_with_what_to_install(
     async with kind() as expert:
         with pytest.raises(ExtraMissing, match=r"nlsom\[local\]"):
             await expert.speak(make_turn(pictures=[plain("red")]))
+
+
+def test_openvino_does_not_report_its_use_nor_start_a_thread_for_it() -> None:
+    code = "import nlsom_agents, openvino, sys, threading; print(threading.active_count(), *sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split()[0] == "1"
+    assert "openvino_telemetry.main" not in said.split()
 
 
 def test_the_shipped_weights_are_those_of_the_notice() -> None:
