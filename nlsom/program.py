@@ -113,7 +113,7 @@ class Program:
     Attributes:
         name: Name of the society.
         members: In declaration order.
-        identities: What each member's replies depend on beside its turn; part of the keys.
+        identities: What each member's replies depend on beside its turn; known once the society is open.
         prices: Whether the agent of a member can say what a turn costs.
         steps: What is done, in order.
         decision: How the verdict comes about.

@@ -8,7 +8,7 @@ import itertools
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from nlsom.agent import Agent, identity
@@ -118,6 +118,9 @@ class Society:
         async with AsyncExitStack() as stack:
             for part in self._parts():
                 await stack.enter_async_context(part)
+            # Only now: a model behind a server says what it is when it is opened.
+            identities = tuple(identity(seat.agent) for seat in self.seats)
+            self.program = replace(self.program, identities=identities)
             self._bus = self.bus or MemoryBus()
             if self.bus is None:
                 stack.push_async_callback(self._bus.close)
@@ -256,7 +259,7 @@ class _Compiler:
         return Program(
             name=society.name,
             members=self._members,
-            identities=tuple(identity(seat.agent) for seat in society.seats),
+            identities=("",) * len(self._members),
             steps=tuple(steps),
             decision=decision,
             limits=society.limits,

@@ -99,5 +99,7 @@ def _gpu() -> Finding:
     query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
     answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     if answer.returncode != 0:
-        return Finding("GPU", "note", f"nvidia-smi says: {(answer.stderr or answer.stdout).strip()[:200]}", do)
+        return Finding(
+            "GPU", "note", f"nvidia-smi says: {(answer.stderr or answer.stdout).strip()[:200]}", do
+        )
     return Finding("GPU", "good", answer.stdout.strip().replace("\n", "; "))
