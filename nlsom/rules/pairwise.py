@@ -55,8 +55,8 @@ class Pairwise(ABC):
         field = field_of(votes, alternatives)
         pairs, cast, uncounted = pairs_of(votes, field)
         shown = {a: {b: float(n) for b, n in row.items()} for a, row in pairs.items()}
-        if not cast:
-            return Count((), dict.fromkeys(field, 0.0), pairwise=shown, uncounted=uncounted)
+        if not (cast and field):
+            return Count((), dict.fromkeys(field, 0.0), pairwise=shown, cast=cast, uncounted=uncounted)
         tally = self.tally(pairs)
         best = max(tally.values())
         return Count(
@@ -73,6 +73,8 @@ class Pairwise(ABC):
         """Whether one alternative beats all others whatever is still to come; see `SettlingRule`."""
         if not outstanding:
             return True
+        if sum(vote.ballot is not None for vote in votes) <= len(outstanding):
+            return False  # no margin can be larger than the votes that came in
         field = tuple(alternatives) or (*field_of(votes, ()), UNSEEN)
         pairs, cast, _ = pairs_of(votes, field)
         return cast > 0 and any(

@@ -46,8 +46,8 @@ class Points(ABC):
         """Counts the votes; all with the most points win."""
         field = field_of(votes, alternatives)
         tally, cast, uncounted = self._sum(votes, field)
-        if not cast:
-            return Count(winners=(), tally=dict.fromkeys(field, 0.0), uncounted=uncounted)
+        if not (cast and field):
+            return Count((), dict.fromkeys(field, 0.0), cast=cast, uncounted=uncounted)
         best = max(tally.values())
         return Count(
             winners=tuple(name for name in field if tally[name] == best),

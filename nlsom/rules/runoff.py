@@ -53,8 +53,8 @@ class InstantRunoff(_Majority):
         """Counts the votes."""
         field = field_of(votes, alternatives)
         orders, uncounted = orders_of(votes, field)
-        if not orders:
-            return Count((), dict.fromkeys(field, 0.0), uncounted=uncounted)
+        if not (orders and field):
+            return Count((), dict.fromkeys(field, 0.0), cast=orders.total(), uncounted=uncounted)
         outlasts = dict.fromkeys(field, 0)
 
         def drop(left: frozenset[str], gone: Iterable[str]) -> frozenset[str]:
@@ -102,8 +102,8 @@ class Bucklin(_Majority):
         field = field_of(votes, alternatives)
         orders, uncounted = orders_of(votes, field)
         tally = dict.fromkeys(field, 0)
-        if not orders:
-            return Count((), dict.fromkeys(field, 0.0), uncounted=uncounted)
+        if not (orders and field):
+            return Count((), dict.fromkeys(field, 0.0), cast=orders.total(), uncounted=uncounted)
         for place in range(len(field)):
             for order, n in orders.items():
                 if place < len(order):
