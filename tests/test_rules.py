@@ -260,11 +260,7 @@ def test_a_winner_that_is_put_higher_still_wins(name, drawn, data):
 
 
 def test_instant_runoff_is_not_monotone():
-    before = [("a", "b", "c")] * 8 + [("b", "c", "a")] * 5 + [("c", "a", "b")] * 4
-    # Two who like b best put the winner, a, before it: now c meets a in the last round, and wins.
-    after = [("a", "b", "c")] * 10 + [("b", "c", "a")] * 3 + [("c", "a", "b")] * 4
-    assert rules.InstantRunoff()(ranked(before), "abc").winners == ("a",)
-    assert rules.InstantRunoff()(ranked(after), "abc").winners == ("a",)
+    # Two who like b best put the winner, a, before it: b drops out instead of c, and c wins.
     before = [("a", "b", "c")] * 6 + [("c", "a", "b")] * 5 + [("b", "c", "a")] * 4 + [("b", "a", "c")] * 2
     after = [("a", "b", "c")] * 6 + [("c", "a", "b")] * 5 + [("b", "c", "a")] * 4 + [("a", "b", "c")] * 2
     assert rules.InstantRunoff()(ranked(before), "abc").winners == ("a",)
@@ -447,6 +443,11 @@ def test_options_are_checked():
         (rules.Competence, {"prior": -0.1}),
         (rules.Competence, {"options": 1}),
         (rules.Schulze, {"by": "luck"}),
+        *(
+            (getattr(rules, name), {"lo": 1})
+            for name in rules.__all__
+            if name not in ("TieBreak", "break_tie")
+        ),
     ]:
         with pytest.raises(ValidationError):
             TypeAdapter(rule).validate_python(options)

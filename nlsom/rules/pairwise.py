@@ -15,6 +15,7 @@ from itertools import combinations
 from typing import Literal
 
 from nlsom.rules.ballots import UNSEEN, field_of, order, read
+from nlsom.rules.options import Options
 from nlsom.verdict import Count, Vote
 
 Pairs = dict[str, dict[str, int]]
@@ -41,7 +42,7 @@ def defeat(pairs: Pairs, a: str, b: str, by: Strength) -> int:
     return pairs[a][b] if by == "winning" else margin
 
 
-class Pairwise(ABC):
+class Pairwise(Options, ABC):
     """Base of the rules that look at pairs."""
 
     __slots__ = ()

@@ -16,12 +16,13 @@ from typing import Literal
 
 from nlsom.message import Ballot
 from nlsom.rules.ballots import UNSEEN, BallotError, approvals, choice, exact, field_of, order, read, scores
+from nlsom.rules.options import Options
 from nlsom.verdict import Count, Vote
 
 ONE = Fraction(1)
 
 
-class Points(ABC):
+class Points(Options, ABC):
     """Base of the rules that sum points."""
 
     __slots__ = ()

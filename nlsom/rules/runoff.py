@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nlsom.rules.ballots import UNSEEN, field_of, read, strict_order
+from nlsom.rules.options import Options
 from nlsom.rules.universes import universes
 from nlsom.verdict import Count, Vote
 
@@ -19,7 +20,7 @@ def orders_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[Orders, dict
     return Counter(order for _, order in counted), uncounted
 
 
-class _Majority:
+class _Majority(Options):
     """Certain stop of rules by which more than half of the first places win.
 
     It holds when that is so although all votes to come go against it: sufficient, not necessary.
