@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -36,7 +37,8 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def guarded_look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
-        assert name is None or _is_loopback((name,)), f"a test tried to look up {name}"
+        written_out = name is None or re.fullmatch(r"[0-9a-fA-Fx.:]+", name)  # No name server is asked.
+        assert written_out or _is_loopback((name,)), f"a test tried to look up {name}"
         return look_up(host, *args, **kwargs)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
