@@ -1,4 +1,4 @@
-"""With a trace, a run that was cut goes on where it was, and a finished one is shown again without a model."""
+"""With a trace, a run that was cut goes on where it was; a finished one is shown without a model."""
 
 import asyncio
 import tempfile
