@@ -1,0 +1,487 @@
+"""What is read as a choice, and what is not."""
+
+import json
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nlsom.reading import clean, read_choice
+
+VECTORS = json.loads(
+    (Path(__file__).parent / "vectors" / "mc_parse_vectors.json").read_text(encoding="utf-8")
+)
+ANIMALS = ("a dog", "a cat", "a horse", "a sheep")
+YES_NO = ("Yes", "No")
+NUMBERS = ("2", "12", "20", "2.0")
+TEN = tuple(f"option text {n}" for n in range(10))
+PREFIXES = ("cat", "caterpillar", "dog", "dogfish")
+UNKNOWN = ("red", "blue", "cannot be determined", "none of the above")
+FOOD = ("bamboo", "hay", "nectar", "fish")
+
+ANIMALS_CASES = [
+    ("B.", "B"),
+    ('"B"', "B"),
+    ("B;", "B"),
+    ("B?", "B"),
+    ("*B*", "B"),
+    ("__B__", "B"),
+    ("\nB", "B"),
+    ("*B", "B"),
+    ("Option B", "B"),
+    ("option b", "B"),
+    ("choice B", "B"),
+    ("Answer:B", "B"),
+    ("Answer is B", "B"),
+    ("**Answer: B**", "B"),
+    ("The answer is B.", "B"),
+    ("the answer is b.", "B"),
+    ("The correct answer is B", "B"),
+    ("The correct answer is option B.", "B"),
+    ("The best answer is **B**.", "B"),
+    ("Final answer: B", "B"),
+    ("Final Answer: (B) a cat", "B"),
+    ("I choose B", "B"),
+    ("I think it is B", "B"),
+    ("I think the answer is B", "B"),
+    ("B is correct", "B"),
+    ("B is correct.", "B"),
+    ("(B) is the correct answer", "B"),
+    ("A cat", "B"),
+    ("a cat", "B"),
+    ("A cat.", "B"),
+    ("This is a picture of a cat", "B"),
+    ("A cat is shown.", "B"),
+    ("A cat", "B"),
+    ("It is not A. It is B", "B"),
+    ("Not A", None),
+    ("not B", None),
+    ("A is wrong, so B", "B"),
+    ("B or C", None),
+    ("A or B?", None),
+    ("A cat, so B", "B"),
+    ("The answer is A... actually B", "B"),
+    ("A, no wait, B", "B"),
+    ("B... wait, actually C", "C"),
+    ("The answer is A. Wait, actually it is C.", "C"),
+    ("?", None),
+    ("", None),
+    ("...", None),
+    ("D. ", "D"),
+    ("It could be A or B.", None),
+    ("The answer is A or B", None),
+    ("The answer is either B or C.", None),
+    ("I would say B, but C is possible too", "B"),
+    ("Neither A nor B", None),
+    ("It's neither a dog nor a cat", None),
+    ("It is not a dog; it is a cat.", "B"),
+    ("There is no dog.", None),
+    ("There is no dog, but there is a cat.", "B"),
+    ("The options are A, B, C, D.", None),
+    ("A. a dog\nB. a cat\nC. a horse\nD. a sheep", None),
+    ("Options:\nA. a dog\nB. a cat\nC. a horse\nD. a sheep\n\nAnswer: C", "C"),
+    ("B. a dog", None),
+    ("B: a dog", None),
+    ("(B) a dog", None),
+    ("a dog (B)", None),
+    ("The answer is B. a dog", None),
+    ("The answer is a cat", "B"),
+    ("The answer is a cat (B).", "B"),
+    ("The answer: a cat", "B"),
+    ("Answer: cat", "B"),
+    ("Answer: Cat.", "B"),
+    ("Answer: zebra", None),
+    ("I see a dog. Answer: zebra", None),
+    ("Let me think. The dog is brown. The answer is C.", "C"),
+    ("C is not right, D is.", None),
+    ("The answer is not B", None),
+    ("The answer isn't B.", None),
+    ("The answer cannot be B.", None),
+    ("I rule out A, B and C.", None),
+    ("A, B and C are wrong, so D", "D"),
+    ("A, B and C are wrong.", None),
+    ("Ruling out A and B, it must be C.", "C"),
+    ("I think A", "A"),
+    ("I think a cat", "B"),
+    ("A because it barks", "A"),
+    ("A, because it barks", "A"),
+    ("A) a dog", "A"),
+    ("A. Dog", "A"),
+    ("A dog", "A"),
+    ("A horse", "C"),
+    ("A sheep is visible", "D"),
+    ("a", "A"),
+    ("A", "A"),
+    ("(a)", "A"),
+    ("a)", "A"),
+    ("a.", "A"),
+    ("Answer: A", "A"),
+    ("The answer is A", "A"),
+    ("the answer is a", "A"),
+    ("Vitamin C helps", None),
+    ("Plan B failed", None),
+    ("It is a catalogue", None),
+    ("a cathedral", None),
+    ("hotdog", None),
+    ("catfish", None),
+    ("My guess is B", "B"),
+    ("I'd go for C.", "C"),
+    ("Definitely D!", "D"),
+    ("Probably B", "B"),
+    ("Maybe B.", "B"),
+    ("B, probably", "B"),
+    ("B I think", "B"),
+    ("B (a cat)", "B"),
+    ("B = a cat", "B"),
+    ("B/ a cat", "B"),
+    ("答案是B", "B"),
+    ("答案：B", "B"),
+    ("选B", "B"),
+    ("选择B", "B"),
+    ("A cat and a dog", None),
+    ("cat or dog", None),
+    ("cat/dog", None),
+    ("Both", None),
+    ("I don't know, maybe B", "B"),
+    ("I'm not sure, but I think B", "B"),
+    ("I cannot tell if it is a cat.", None),
+    ("I cannot tell whether it is a cat or a dog", None),
+    ('{"answer": "B"}', "B"),
+    ("{'answer': 'B'}", "B"),
+    ("\\boxed{\\text{B}}", "B"),
+    ("The answer is $\\boxed{B}$.", "B"),
+    ("\\(B\\)", "B"),
+    ("<think>The answer is A.", None),
+    ("The answer is A.</think>B", "B"),
+    ("~~A~~ B", "B"),
+    ("B\n\nThe animal has whiskers.", "B"),
+    ("The animal has whiskers.\n\nB", "B"),
+    ("The animal has whiskers.\n\n**B**", "B"),
+    ("The animal has whiskers.\n\n(B)", "B"),
+    ("B: because a cat purrs and a dog barks", "B"),
+    ("The animal is a dog. Hmm, wait. It is a cat.", "B"),
+    ("Not a dog, a cat", "B"),
+    ("Looks like a cat rather than a dog", "B"),
+    ("a cat, not a dog", "B"),
+    ("It's a cat instead of a dog", "B"),
+    ("The second option", None),
+    ("2", None),
+    ("BB", None),
+    ("ABCD", None),
+    ("B B", "B"),
+    ("None", None),
+    ("No", None),
+    ("A & B", None),
+    ("A+B", None),
+    ("A B", None),
+    ("A; B", None),
+    ("A\nB", None),
+    ("The correct choice is B: a cat", "B"),
+    ("correct answer: B", "B"),
+    ("Correct Answer: **B. a cat**", "B"),
+    ("Answer: **B**", "B"),
+    ("Answer: B. a cat\nExplanation: a dog would bark.", "B"),
+    ("Explanation: a dog would bark. Answer: B", "B"),
+    ("The wrong answer is B", None),
+    ("B is incorrect", None),
+    ("B is the wrong answer.", None),
+    ("It isn't B, it's C", "C"),
+    ("As an AI model, I cannot see images.", None),
+    ("I am unable to view the image, but the answer is B", "B"),
+    ("B is for bear", "B"),
+    ("Б", None),
+    ("β", None),
+    ("Ⓑ", "B"),
+    ("II", None),
+    ("Option 2", None),
+    ("The answer is E", None),
+    ("The answer is E, not B", None),
+    ("The answer is I", None),
+    ("A few animals", None),
+    ("I see A cat", "B"),
+    ("A, I think", "A"),
+    ("A (dog)", "A"),
+    ("It's A.", "A"),
+    ("It's a.", "A"),
+    ("Is it A? No, it's B.", "B"),
+    ("A? No. B.", "B"),
+    ("Hmm, A... no, B", "B"),
+    ("between B and C, I choose C", "C"),
+    ("Choice: B", "B"),
+    ("Selected: B", "B"),
+    ("Option (B) is right", "B"),
+    ("I pick option C because of the horse", "C"),
+    ("The animal shown is a cat, so the answer is (B).", "B"),
+    ("The picture shows a cat. Therefore, the correct answer is (B) a cat.", "B"),
+    ("The answer is A, B", None),
+    ("The answer is A/B", None),
+    ("The answer is AB", None),
+    ("Answer: A and C", None),
+    ("Answer: None of the above", None),
+    ("Dog, cat, horse, sheep", None),
+    ("It's a dog. It's a cat.", None),
+    ("The answer is A. The answer is B.", "B"),
+    ("A\nAnswer: B", "B"),
+    ("cats", None),
+    ("The cat's tail", "B"),
+    ("a Cat!", "B"),
+    ("A CAT", "B"),
+    ("the cat", "B"),
+    ("That is a cat", "B"),
+    ("I believe it's a horse.", "C"),
+    ("It might be a horse.", "C"),
+    ("It is either a horse or a sheep.", None),
+    ("It has no horns, so it is a horse, not a sheep.", "C"),
+]
+YES_NO_CASES = [
+    ("Yes.", "A"),
+    ("no", "B"),
+    ("Yes, it is. No doubt.", "A"),
+    ("I do not know", None),
+    ("Yes and no", None),
+    ("No way to tell", None),
+    ("The answer is no.", "B"),
+    ("not sure", None),
+    ("It is not visible. No.", "B"),
+    ("Notice the sign", None),
+    ("A. No", None),
+    ("B", "B"),
+    ("No, A", None),
+    ("Yes (A)", "A"),
+    ("Yes or no?", None),
+]
+NUMBERS_CASES = [
+    ("2 dogs", "A"),
+    ("two", "A"),
+    ("Two.", "A"),
+    ("20.", "C"),
+    ("20%", None),
+    ("B. 12", "B"),
+    ("B. 2", None),
+    ("2012", None),
+    ("-2", None),
+    ("1,2", None),
+    ("about 12", "B"),
+    ("12 or 20", None),
+    ("2.00", None),
+    ("The answer is 2.", "A"),
+    ("The answer is 2.0.", "D"),
+    ("D. 2.0", "D"),
+    ("$2", None),
+]
+TEN_CASES = [
+    ("I am sure it is H", "H"),
+    ("I don't know", None),
+    ("The answer is I.", "I"),
+    ("I.", "I"),
+    ("(I)", "I"),
+    ("I cannot say", None),
+    ("I think so", None),
+    ("Option I", "I"),
+    ("I: option text 8", "I"),
+    ("I, option text 8", "I"),
+    ("option text 7 is the one", "H"),
+    ("option text 12", None),
+    ("I guess J", "J"),
+    ("Answer: I", "I"),
+    ("I choose A", "A"),
+    ("I think I", "I"),
+]
+PREFIXES_CASES = [
+    ("It is a dogfish, not a dog", "D"),
+    ("a cat or a caterpillar", None),
+    ("cats", None),
+]
+UNKNOWN_CASES = [
+    ("It cannot be determined.", "C"),
+    ("It cannot be determined from the picture", "C"),
+    ("None of the above", "D"),
+    ("I cannot tell", None),
+    ("unknown", None),
+    ("None of the above. I cannot say.", "D"),
+]
+FOOD_CASES = [
+    ("The bird eats fish.", "D"),
+    ("It commonly eats fish, not hay.", "D"),
+    ("fish and bamboo", None),
+    ("**D**", "D"),
+    ("D. fish\n\nExplanation: gulls eat fish and not hay", "D"),
+    ("Seagulls eat fish. They do not eat hay, bamboo or nectar.", "D"),
+    ("The correct answer is: **D) fish**", "D"),
+    ("A: bamboo", "A"),
+    ("I don't see hay, but fish is there", "D"),
+    ("catfish", None),
+    ("Given the options, (D) fish is the most likely answer.", "D"),
+    ("Answer: fish (D)", "D"),
+    ("Fish!", "D"),
+    ("As the image shows a gull, the best choice would be D.", "D"),
+    ("The choice is between hay and fish.", None),
+    ("The answer can't be hay so I'd say nectar", "C"),
+    ("It eats fish; hay is unlikely", "D"),
+    ("Possible answers: A, B", None),
+    ("My final answer: D", "D"),
+    ("My final answer is (D) fish.", "D"),
+    ("D\nD\nD", "D"),
+    ("D. D. D.", "D"),
+    ("Sure! D", "D"),
+    ("Sure, the answer is D", "D"),
+    ("Answer:\nD", "D"),
+    ("Answer:\n\n(D) fish", "D"),
+    ("The answer is\n\nD", "D"),
+    ("answer=D", "D"),
+    ("ANSWER D", "D"),
+    ("Answer is: option D", "D"),
+    ("The answer would be D", "D"),
+    ("Response: D", "D"),
+    ("<answer>fish</answer>", "D"),
+    ("[[D]]", "D"),
+    ("「D」", "D"),
+    ("→ D", "D"),
+    ("The letter is D", "D"),
+    ("letter D", "D"),
+    ("I vote for D.", "D"),
+    ("I vote D", "D"),
+    ("Vote: D", "D"),
+    ("It eats nectar, hay, bamboo and fish", None),
+    ("Neither. ", None),
+    ("The answer is not A, B, or C. It is D.", "D"),
+    ("The answer is A? No: D.", "D"),
+    ("Previously I said A; now I say D", "D"),
+    ("I was thinking A at first. However, D is correct.", "D"),
+    ("D instead of A", "D"),
+    ("I changed my mind: D", "D"),
+    ("A, but on reflection D", "D"),
+    ("The others say A, but I say D", "D"),
+    ("Others answered A. I agree with A.", "A"),
+    ("I agree with D", "D"),
+    ("I disagree with A", None),
+    ("Not D.", None),
+    ("It's not fish.", None),
+    ("Definitely not fish", None),
+    ("no fish", None),
+    ("fish is not what it eats", None),
+    ("fish isn't eaten", None),
+    ("Everything except fish", None),
+    ("All but D", None),
+    ("anything but fish", None),
+    ("D is not correct", None),
+    ("The answer is D, I am not sure though", "D"),
+]
+
+CASES = [
+    *((ANIMALS, *case) for case in ANIMALS_CASES),
+    *((YES_NO, *case) for case in YES_NO_CASES),
+    *((NUMBERS, *case) for case in NUMBERS_CASES),
+    *((TEN, *case) for case in TEN_CASES),
+    *((PREFIXES, *case) for case in PREFIXES_CASES),
+    *((UNKNOWN, *case) for case in UNKNOWN_CASES),
+    *((FOOD, *case) for case in FOOD_CASES),
+]
+FRAGMENTS = (
+    "A", "B", "b", "(C)", "c)", "D.", "a dog", "A cat", "horse", "the sheep", "not", "is", "The answer is", "Answer:",  # noqa: E501
+    "or", "and", ",", ".", "\n", "I think", "maybe", "wait, no,", "because", "It is", "?", "I", "wrong", "neither",  # noqa: E501
+    "<think>", "</think>", "dogs", "cathedral", "I cannot tell", "2", "\\boxed{B}",
+)  # fmt: skip
+replies = st.lists(st.sampled_from(FRAGMENTS), max_size=9).map(" ".join)
+
+
+def labels(options):
+    return tuple(string.ascii_uppercase[: len(options)])
+
+
+def letter(reply, options):
+    at, why = read_choice(reply, options, labels(options))
+    assert why
+    return None if at is None else labels(options)[at]
+
+
+@pytest.mark.parametrize("case", VECTORS["crafted"], ids=lambda case: str(case["id"]))
+def test_a_crafted_reply_is_read_as_a_careful_reader_reads_it(case):
+    at, why = read_choice(case["response"], tuple(case["options"].values()), tuple(case["options"]))
+    assert (None if at is None else tuple(case["options"])[at]) == case["expected"], why
+
+
+def test_no_parser_of_the_vectors_reads_as_many():
+    best = max(parser["agree"] / parser["of"] for parser in VECTORS["header"]["summary_on_crafted"].values())
+    right = [
+        read_choice(case["response"], tuple(case["options"].values()), tuple(case["options"]))[0]
+        == (None if case["expected"] is None else list(case["options"]).index(case["expected"]))
+        for case in VECTORS["crafted"]
+    ]
+    assert sum(right) / len(right) > best
+
+
+@pytest.mark.parametrize(("options", "reply", "expected"), CASES)
+def test_a_reply_is_read_by_the_stated_rules(options, reply, expected):
+    assert letter(reply, options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "expected"),
+    [case for case in CASES if case[2] and "\n" not in case[1] and "think>" not in case[1]],
+)
+def test_dress_changes_nothing(options, reply, expected):
+    for dress in ("  {}\n", "**{}**", '"{}"', "> {}", "<think>Is it A? No: D.</think>{}"):
+        assert letter(dress.format(reply), options) == expected, dress
+
+
+@given(replies)
+def test_nothing_is_read_that_was_not_said(reply):
+    at, _ = read_choice(reply, ANIMALS, labels(ANIMALS))
+    if at is not None:
+        said = clean(reply).casefold()
+        assert "abcd"[at] in said or ANIMALS[at].split()[1] in said
+
+
+@given(replies)
+def test_the_case_of_options_changes_nothing(reply):
+    assert letter(reply, ANIMALS) == letter(reply, tuple(option.upper() for option in ANIMALS))
+
+
+@given(replies, st.sampled_from(["  {}", "{}\n\n", "\t{} ", "\u00a0{}"]))
+def test_blanks_outside_change_nothing(reply, dress):
+    assert letter(reply, ANIMALS) == letter(dress.format(reply), ANIMALS)
+
+
+@given(st.lists(st.sampled_from([part for part in FRAGMENTS if part != "2"]), max_size=9).map(" ".join))
+def test_the_order_of_options_changes_no_reading_by_text(reply):
+    numbers = ("1", "2", "3", "4")  # no reply above holds a number, so nothing is read by label
+    one, _ = read_choice(reply, ANIMALS, numbers)
+    other, _ = read_choice(reply, ANIMALS[::-1], numbers)
+    assert (None if one is None else ANIMALS[one]) == (None if other is None else ANIMALS[::-1][other])
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=300)
+def test_any_text_can_be_read(text):
+    read_choice(text, ANIMALS, labels(ANIMALS))
+
+
+def test_a_long_reply_is_read_in_time_that_grows_with_its_length():
+    at, _ = read_choice("It may be a dog, or not, and so on. " * 2000 + "Answer: B", ANIMALS, labels(ANIMALS))
+    assert at == 1
+
+
+def test_numbers_label_options_beyond_the_alphabet():
+    options = tuple(f"thing {n}" for n in range(30))
+    names = tuple(str(n + 1) for n in range(30))
+    assert read_choice("27", options, names)[0] == 26
+    assert read_choice("The answer is 3.", options, names)[0] == 2
+    assert read_choice("I see 3 of them.", options, names)[0] is None
+
+
+def test_equal_options_are_told_apart_by_label_only():
+    options = ("red", "red", "blue")
+    assert letter("red", options) is None
+    assert letter("It is red.", options) is None
+    assert letter("B", options) == "B"
+
+
+def test_why_says_how_it_was_read():
+    assert read_choice("The answer is B.", ANIMALS, labels(ANIMALS)) == (1, "the last explicit statement")
+    assert read_choice("B. a dog", ANIMALS, labels(ANIMALS)) == (
+        None,
+        "a label and the text beside it disagree",
+    )
