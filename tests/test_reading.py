@@ -107,7 +107,8 @@ def test_a_reply_that_knows_no_answer_is_an_abstention(reply):
     "reply",
     [
         "no", "none", "red", "a can of beans", "He can tell the time", "the unknown soldier's grave",
-        "I know: red", "clear sky", "It is a cat", "the canteen", "a certain dog", "nothing", "sure", "It says 'no entry'",
+        "I know: red",
+        "clear sky", "It is a cat", "the canteen", "a certain dog", "nothing", "sure", "It says 'no entry'",
     ],
 )  # fmt: skip
 def test_an_answer_is_not_taken_for_an_abstention(reply):

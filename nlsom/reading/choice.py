@@ -24,12 +24,14 @@ from nlsom.reading import phrases
 from nlsom.reading.clean import clean
 from nlsom.reading.mention import WORD, Mention, find_labels, find_texts, fold, without_article
 from nlsom.reading.number import number_in_words
+from nlsom.reading.short import without_lead
 from nlsom.reading.unknown import says_unknown
 
 _NEAR = 160  # characters on either side of a mention that are looked at
 _SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)")
-_CLAUSE_END = re.compile(r"[,.;:!?\n](?:\s|$)|(?<!anything )(?<!all )\bbut\b", re.I)
-_LONG = 60  # words; in a longer reply only the last sentence may merely mention its option
+_CLAUSE_END = re.compile(
+    r"[,.;!?\n](?:\s|$)|(?<!thing )(?<!all )\bbut\b|\b(?:so|therefore|hence|thus)\b", re.I
+)
 
 Read = tuple[int | None, str]
 
@@ -48,9 +50,10 @@ def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Rea
     plain = clean(text)
     if not plain:
         return None, "the reply is empty"
-    if (alone := _alone(plain, options, labels)) is not None:
-        return alone
-    texts = find_texts(plain, options)
+    for whole in dict.fromkeys((plain, without_lead(plain))):
+        if (alone := _alone(whole, options, labels)) is not None:
+            return alone
+    texts = find_texts(plain, options, labels)
     return _Judge(
         plain, options, sorted([*texts, *find_labels(plain, labels, texts)], key=lambda m: m.start)
     ).judge()
@@ -117,10 +120,6 @@ class _Judge:
         return self._only_mentioned(by_grade[1])
 
     def _only_mentioned(self, mentioned: list[int]) -> Read:
-        if len(self.plain.split()) > _LONG:
-            last = self.plain.rstrip(".!?\n ")
-            cut = max(last.rfind(end) for end in (". ", "! ", "? ", "\n"))
-            mentioned = [n for n in mentioned if self.mentions[n].start > cut]
         unknown = [n for n in mentioned if says_unknown(self.options[self.mentions[n].at])]
         if unknown:
             mentioned = unknown
@@ -158,14 +157,17 @@ class _Judge:
             if (leads and phrases.LISTED.match(after)) or phrases.DECIDED.search(before):
                 return 2
             return 1 if phrases.NAMED.search(before) else 0
+        if self._in_full(n):
+            return 2
         if phrases.DECIDED.search(before) and (mention.by_label or self._alone_in_sentence(n)):
             return 2
         # "Yes, there is …" decides; "dog food on the floor" merely begins with the word.
         if leads and (mention.by_label or re.match(r"\s*(?:[,.;:!\n]|$)", after)):
             return 2
-        if phrases.PRAISED.match(after):
+        if phrases.PRAISED.match(after) or self._ruled(n):
             return 2
-        if phrases.SENTENCE_BEGINS.search(before) and phrases.SENTENCE_ENDS.match(after):
+        said = phrases.SENTENCE_BEGINS.search(before) or (mention.by_label and phrases.IS.search(before))
+        if said and phrases.SENTENCE_ENDS.match(after):
             return 2
         return 1 if mention.kind in ("marked", "text") or phrases.NAMED.search(before) else 0
 
@@ -198,9 +200,28 @@ class _Judge:
             if phrases.DENIED_BEFORE.search(clause) or (n and links[n - 1] and n - 1 in denied):
                 denied.add(n)
         for n in reversed(range(len(self.mentions))):
-            if phrases.DENIED_AFTER.match(self._after(n)) or (n + 1 in denied and links[n]):
+            if self._denied_after(n) or (n + 1 in denied and (links[n] or self._in_full(n))):
                 denied.add(n)
         return denied
+
+    def _denied_after(self, n: int) -> bool:
+        ruled = self._ruled(n)
+        return bool(phrases.DENIED_AFTER.match(self._after(n)) or (ruled and ruled["out"]))
+
+    def _ruled(self, n: int) -> re.Match[str] | None:
+        """The "no" of "A: no", unless it is an option itself, as in "B: No"."""
+        ruled = phrases.RULED.match(self.plain, self.mentions[n].end) if self.mentions[n].by_label else None
+        if ruled and n + 1 < len(self.mentions) and self.mentions[n + 1].start < ruled.end():
+            return None
+        return ruled
+
+    def _in_full(self, n: int) -> bool:
+        """Whether a label has its own text behind it: "(B) a cat"."""
+        mention = self.mentions[n]
+        if not mention.by_label or n + 1 == len(self.mentions):
+            return False
+        text, gap = self.mentions[n + 1], phrases.BESIDE_LABEL.match(self.plain, mention.end)
+        return not text.by_label and text.at == mention.at and bool(gap) and text.start <= gap.end()
 
     def _listed_with_next(self, n: int) -> bool:
         """Whether a mention and the next belong to one list that a word ("and", "or") closes."""
@@ -220,19 +241,26 @@ class _Judge:
     def _joined(self, n: int) -> bool:
         """Whether the mention is one of several: "A or B"."""
         with_last = n > 0 and self.joins[n - 1] and n - 1 not in self.denied
-        with_next = n < len(self.joins) and self.joins[n] and n + 1 not in self.denied
+        last = n + 1 if self._in_full(n) else n  # "(A) a dog or (B) a cat"
+        with_next = last < len(self.joins) and self.joins[last] and last + 1 not in self.denied
         return with_last or with_next
 
     def _contradicted(self, n: int) -> bool:
-        """Whether another option's text stands directly beside the label: "B. a dog" where B is a cat."""
+        """Whether label and text of different options stand side by side: "B. a dog" where B is a cat."""
         mention = self.mentions[n]
-        if not mention.by_label:
-            return False
+        if not mention.by_label:  # "a dog (B)"
+            return any(
+                m.kind == "marked" and m.at != mention.at and self._touch(mention, m)
+                for m in self.mentions[n + 1 : n + 2]
+            )
         gap = phrases.BESIDE_LABEL.match(self.plain, mention.end)
         edge = gap.end() if gap else mention.end
         beside = [m.at for m in self.mentions[n + 1 : n + 3] if m.kind == "text" and m.start <= edge]
-        if mention.kind == "marked" and n:  # "a dog (B)"
-            last = self.mentions[n - 1]
-            if last.kind == "text" and not re.search(rf"[{WORD}]", self.plain[last.end : mention.start]):
-                beside.append(last.at)
+        if mention.kind == "marked":
+            beside += [
+                m.at for m in self.mentions[max(0, n - 1) : n] if not m.by_label and self._touch(m, mention)
+            ]
         return bool(beside) and mention.at not in beside
+
+    def _touch(self, one: Mention, other: Mention) -> bool:
+        return not re.search(rf"[{WORD}]", self.plain[one.end : other.start])

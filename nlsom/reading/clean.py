@@ -1,4 +1,4 @@
-"""Taking from a reply what is only dress: thinking, markdown, LaTeX, full-width letters, odd quotes."""
+"""Taking from a reply what is only dress: thinking, markdown, LaTeX, tags, full-width letters, odd quotes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import unicodedata
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.I | re.S)
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.I | re.S)
 _TAGGED = re.compile(r"<(answer|final_answer|final)>(.*?)(?:</\1>|\Z)", re.I | re.S)
+_MARKUP = re.compile(r"<(b|i|p|u|s|em|strong|code|span|option)\b[^<>]*>(.*?)</\1>", re.I | re.S)
+_TOKENS = re.compile(r"<\|[\w ]{2,}\|>|</?s>|<br\s*/?>|\[/?INST\]", re.I)
 _BOXED = re.compile(r"\\f?box(?:ed)?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _TEX_TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mbox)\s*\{([^{}]*)\}")
 _TEX_MATH = re.compile(r"\$\$?([^$\d][^$]*)\$\$?|\\[(\[](.*?)\\[)\]]", re.S)
@@ -25,6 +27,7 @@ def clean(text: str) -> str:
     """
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     text = _THOUGHT.sub("", _THINKING.sub(" ", text))
+    text = _TOKENS.sub(" ", _MARKUP.sub(r"\2", text))
     text = _TEX_TEXT.sub(r"\1", text)
     text = _BOXED.sub(r"\nAnswer: \1\n", text)
     text = _TAGGED.sub(r"\nAnswer: \2\n", text)

@@ -54,12 +54,16 @@ def fold(text: str) -> str:
     return plain.rstrip(" .!,;:。、" if len(plain) > 1 else " ").casefold()
 
 
-def find_texts(plain: str, options: Sequence[str]) -> list[Mention]:
-    """Mentions of the options' words, as whole words; where two overlap the longer one is meant."""
+def find_texts(plain: str, options: Sequence[str], labels: Sequence[str]) -> list[Mention]:
+    """Mentions of the options' words, as whole words; where two overlap the longer one is meant.
+
+    An option that is called like a label is not looked for: the prompt asks for labels.
+    """
+    names = {label.casefold() for label in labels}
     found: list[Mention] = []
     for at, option in enumerate(options):
         words = without_article(fold(option))
-        if words:
+        if words and words not in names:
             pattern = _whole(words)
             found += (Mention(at, hit.start(), hit.end(), "text") for hit in pattern.finditer(plain))
     covered: dict[int, int] = {}

@@ -54,7 +54,7 @@ DECIDED = re.compile(
           | agree\s+with)
         (?:\s+that)? (?:\s+it(?:'s|\s+is))?
       | \b it (?:'s | \s+is | \s+must\s+be | \s+has\s+to\s+be | \s+looks\s+like)
-      | \b must\s+be
+      | \b (?:must\s+be | leaves | leaving)
       | \b (?:so | therefore | thus | hence) ,?
       | \b (?:vote | guess | bet | conclusion | letter) \s+ (?:is | goes\s+to) (?:\s+for)?
       | \b (?:maybe | perhaps | probably | possibly | presumably | likely | definitely
@@ -64,6 +64,9 @@ DECIDED = re.compile(
     _FLAGS,
 )
 """Before an option: "I choose", "it is", "therefore"."""
+
+IS = re.compile(r"(?:\b(?:is | be) | 's)\s+(?:(?:option | choice | letter)\s+)?[\W_]*$", _FLAGS)
+"""Before a label that ends its sentence: "the animal is"."""
 
 NAMED = re.compile(r"(?:\b(?:option | choice | letter | alternative) | 选项)\s*$", _FLAGS)
 """Before a label: "option"."""
@@ -87,6 +90,12 @@ LEADS = re.compile(
 )
 """After an option that begins a reply; "A could be right" chooses nothing."""
 
+RULED = re.compile(
+    r"\s* [:=-]+ \s* (?:(?P<out>no|not|incorrect|wrong|false) | yes|correct|right|true)\b(?![^\S\n]+\w)",
+    _FLAGS,
+)
+"""After the label of an option that is gone through: "A: no", "B - correct"."""
+
 LISTED = re.compile(r"\s*[)\].:]")
 """After a label that begins a line."""
 
@@ -96,11 +105,13 @@ SENTENCE_ENDS = re.compile(r"[\s.!。\"')\]*]*(?:\n|\Z)")
 DENIED_BEFORE = re.compile(
     r"""(?:
         \b(?:
-            not | no | never | neither | nor | cannot | without | except | excluding | exclude | eliminate
+            not(?!\s+only) | no(?!\s+(?:doubt|question|wonder)) | never | hardly | scarcely | barely
+          | doubt | neither | nor
+          | cannot | without(?!\s+(?:a\s+)?doubt) | except | excluding | exclude | eliminate
           | (?:is|was|are|does|do|ca|could|wo|would)n't | rules?\s+out | ruled\s+out | reject | unlike | than
-          | instead\s+of | (?:anything|all)\s+but | wrong | incorrect | if | whether | unless
-        ) (?:\s+[\w'()-]+){0,4}?
-      | \b(?:wrong | incorrect | false | bad) \s+ (?:answer|option|choice)\w* \s* (?:is|are|:)?
+          | instead\s+of | (?:anything|everything|all)\s+but | wrong | incorrect | if | whether | unless
+        ) (?:\s+[\w'()-]+){0,5}?
+      | \b(?:wrong | incorrect | false | bad) (?:\s+(?:answer|option|choice)\w*)? \s* (?:is|are|:)?
     ) [\s(\["']* $""",
     _FLAGS,
 )
@@ -111,7 +122,8 @@ DENIED_AFTER = re.compile(
         (?:is|are|was|were|does|do|did|can|could|would|will|has|have|seems?) \s* (?:not|n't)\b
       | cannot\b
       | (?:is|are|was|does|do|ca|could|would|wo)n't\b
-      | (?:is|are|was|were|seems?|looks?|sounds?) \s+ (?:\w+ly\s+)? (?:(?:the|a)\s+)?
+      | (?:is|are|was|were|seems?|looks?|sounds?|(?:would|could|must)\s+be) \s+
+        (?:\w+ly\s+)? (?:(?:the|a)\s+)?
         (?:wrong | incorrect | false | out | impossible | unlikely | implausible | excluded | eliminated
           | ruled\s+out | absent | missing | irrelevant)\b
       | can\s+be\s+(?:\w+ly\s+)? (?:excluded | eliminated | ruled\s+out | discarded | dismissed | rejected)\b
@@ -121,7 +133,7 @@ DENIED_AFTER = re.compile(
 """After an option: "is wrong", "does not fit"."""
 
 JOINT = re.compile(
-    r"""[\s)\]"'?]*
+    r"""[\s)(\]"'?]*
     (?:\s* (?: [,;/&+|→和或及、] | -> | => | \b(?:and | or | nor | und | oder | et | ou)\b))+ \s*
     (?:\b(?:both | either | option | choice | maybe | perhaps | possibly | the | an?)\b\s*)* [\s(\["']*""",
     _FLAGS,
@@ -141,6 +153,6 @@ STARTED_OVER = re.compile(
 ANSWER_FOLLOWS = re.compile(r"\banswer\b\s*(?:is\b|:)", re.I)
 
 BESIDE_LABEL = re.compile(
-    r"[\s)\].:,\-\"']* (?:(?:is | it\s+is | it's | the\s+answer\s+is)\s+)? (?:(?:an?|the)\s+)?", _FLAGS
+    r"[\s()\].:,\-\"']* (?:(?:is | it\s+is | it's | the\s+answer\s+is)\s+)? (?:(?:an?|the)\s+)?", _FLAGS
 )
 """Between a label and its option's text: "B. It is a"."""

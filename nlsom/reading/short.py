@@ -7,11 +7,16 @@ import re
 from nlsom.reading.clean import clean
 
 _LEAD = re.compile(
-    r"\A(?:(?:so|therefore|thus|hence|well|okay|ok|sure|certainly)\b[,.!:]?\s*)?"
+    r"\A[\"'(\s]*(?:(?:so|therefore|thus|hence|well|okay|ok|sure|certainly)\b[,.!:]?\s*)?"
     r"(?:(?:the|my|final|correct|short|best)\s+)*(?:answer|ans)\b\s*(?:is\b|would be\b|:|=|-)+\s*",
     re.I,
 )
 _LAST = re.compile(r"(?:^|[.!?]\s+|\n)(?:(?:the|my|final|correct)\s+)*answer\s*(?:is\b|:)+\s*([^\n]+)", re.I)
+
+
+def without_lead(plain: str) -> str:
+    """A cleaned reply without "The answer is" in front."""
+    return _LEAD.sub("", plain)
 
 
 def read_short(text: str) -> str:
@@ -21,7 +26,7 @@ def read_short(text: str) -> str:
     """
     plain = clean(text)
     last = _LAST.findall(plain)
-    short = last[-1] if last else _LEAD.sub("", plain)
+    short = last[-1] if last else without_lead(plain)
     short = short.strip()
     before = None
     while short != before:
