@@ -26,7 +26,7 @@ class Sample:
         choice: Index of the right one among `task.choices`; None where the set has no choices or keeps it
             secret.
         references: Gold captions.
-        pictures: Where the pictures are found: paths or URLs.
+        pictures: Paths or URLs of the pictures; or the bytes of a file, where a set embeds them.
         meta: What the set says besides, such as `question_type`, `difficult` or `group`.
     """
 
@@ -35,5 +35,5 @@ class Sample:
     answers: tuple[str, ...] = ()
     choice: int | None = None
     references: tuple[str, ...] = ()
-    pictures: tuple[str, ...] = ()
+    pictures: tuple[str | bytes, ...] = ()
     meta: Mapping[str, JsonValue] = field(default_factory=_no_meta)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from nlsom.form import labels_for
-from nlsom.reading import read_choice, read_short, says_unknown
+from nlsom.form import Form, YesNoForm, labels_for
+from nlsom.reading import read_choice, read_short, read_yes_no, says_unknown
 from nlsom.task.base import Task
 from nlsom.task.normalise import normalise
 
@@ -14,6 +14,14 @@ class VqaTask(Task):
     """A question about pictures; open, or with choices."""
 
     kind: ClassVar[str] = "vqa"
+
+    def form(self) -> Form:
+        """Yes or no, one of the choices, or a few words."""
+        return YesNoForm() if self._asks_yes_no else super().form()
+
+    @property
+    def _asks_yes_no(self) -> bool:
+        return set(self.choices) == {"yes", "no"}
 
     def canonical(self, answer: str) -> str | None:
         """What an answer is counted as.
@@ -29,6 +37,8 @@ class VqaTask(Task):
         if self.choices:
             if answer in self.choices:  # it was read already; an option may itself be called "A"
                 return answer
+            if self._asks_yes_no:
+                answer = read_yes_no(answer)[0] or answer
             at, _ = read_choice(answer, self.choices, labels_for(self.choices))
             return None if at is None else self.choices[at]
         if says_unknown(answer):

@@ -42,10 +42,10 @@ def letter_choice(prediction: str | None, sample: Sample) -> Score | None:
     return _choice(prediction, sample, float(prediction is not None and prediction.strip() in right))
 
 
-def mmmu(prediction: str | None, sample: Sample) -> Score | None:
-    """MMMU (Yue et al. 2024): choices by letter or text; open questions by equality of words or numbers.
+def one_answer(prediction: str | None, sample: Sample) -> Score | None:
+    """Choices by letter or text, open questions by equality of words or numbers; MMMU (Yue et al. 2024).
 
-    The official tool also searches long replies for the answer of an open question; here the answer of a
+    MMMU's own tool also searches long replies for the answer of an open question; here the answer of a
     society is compared, so nothing is searched. Numbers are equal when they agree to two places.
     """
     if sample.task.choices:
