@@ -1,1 +1,1 @@
-"""Benchmarks of societies: sets, scores, runs and comparisons."""
+"""Benchmarks: sets, official scores, runs, comparisons and reports."""
