@@ -170,15 +170,23 @@ class Society:
 
     async def make_task(
         self,
-        question: str,
+        question: str | None = None,
         *,
         images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
     ) -> Task:
-        """A task of the society's kind, its pictures let in by the media gate."""
+        """A task of the society's kind, its pictures let in by the media gate.
+
+        Raises:
+            UsageError: There is no question, and the kind of task has none of its own.
+            MediaError: A picture is not let in.
+        """
         kept = [await self.media.add(image) for image in images]
-        return self.task(question=question, images=tuple(kept), choices=tuple(choices), context=context)
+        asked = {} if question is None else {"question": question}
+        if question is None and self.task.model_fields["question"].is_required():
+            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
+        return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
 
     @asynccontextmanager
     async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncGenerator[Mindstorm]:
