@@ -108,7 +108,8 @@ def test_options_may_be_written_with_underscores(tmp_path: Path):
             "mine.yaml:2:9: nlsom.images_per_prompt is above 0 exactly for models that take images",
         ),
         (
-            "vllm:\n  model: a/b\n  limit-mm-per-prompt: {image: 2}\nnlsom: {modalities: [text, image], images_per_prompt: 3}\n",
+            "vllm:\n  model: a/b\n  limit-mm-per-prompt: {image: 2}\n"
+            "nlsom: {modalities: [text, image], images_per_prompt: 3}\n",
             "mine.yaml:3:3: vllm.limit-mm-per-prompt is {'image': 2}, but nlsom.images_per_prompt is 3",
         ),
     ],

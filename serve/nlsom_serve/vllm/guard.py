@@ -1,6 +1,6 @@
 """Keeps one server: nothing of it outlives its own end, nor, unless detached, the process that asked for it.
 
-    python guard.py attached|detached COMMAND …
+    python guard.py attached|detached GRACE COMMAND …
 
 It leads the session that the server and all its workers run in. Attached, its standard input is a pipe whose
 other end only the nlsom process holds: when that process ends, however it ends, the pipe closes, and the
@@ -59,8 +59,8 @@ def tell(pids: list[int], sig: signal.Signals) -> None:
             os.kill(pid, sig)
 
 
-def _end_others(me: int) -> None:
-    deadline = time.monotonic() + GRACE
+def _end_others(me: int, grace: float) -> None:
+    deadline = time.monotonic() + grace
     tell(_others(me), signal.SIGTERM)
     while others := _others(me):
         if time.monotonic() > deadline:
@@ -73,17 +73,17 @@ def _others(me: int) -> list[int]:
     return [pid for pid, parent, session in living() if me in (parent, session) and pid != me]
 
 
-def _end_at_eof(me: int) -> None:
+def _end_at_eof(me: int, grace: float) -> None:
     while os.read(0, 1):
         pass
-    _end_others(me)
+    _end_others(me, grace)
 
 
 def _stay(_sig: int, _frame: FrameType | None) -> None:
     pass
 
 
-def main(mode: str, command: list[str]) -> int:
+def main(mode: str, grace: float, command: list[str]) -> int:
     """Runs a server to its end and ends what is left of it; returns its exit status."""
     # A handler, not SIG_IGN, which the server would inherit: whoever ends the session signals all of it, and
     # this process is to go last.
@@ -93,9 +93,9 @@ def main(mode: str, command: list[str]) -> int:
     me = os.getpid()
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 (what nlsom was told to run)
     if mode == "attached":
-        threading.Thread(target=_end_at_eof, args=(me,), daemon=True).start()
+        threading.Thread(target=_end_at_eof, args=(me, grace), daemon=True).start()
     status = server.wait()
-    _end_others(me)
+    _end_others(me, grace)
     with contextlib.suppress(ChildProcessError):  # no more children
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -103,4 +103,4 @@ def main(mode: str, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(sys.argv[1], float(sys.argv[2]), sys.argv[3:]))

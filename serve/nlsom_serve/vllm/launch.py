@@ -190,7 +190,7 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
     server_log.parent.mkdir(parents=True, exist_ok=True)
     launch.config_path.write_text(launch.config)
     mode = "detached" if detach else "attached"
-    command = [sys.executable, "-I", guard.__file__, mode, *launch.command]
+    command = [sys.executable, "-I", guard.__file__, mode, str(guard.GRACE), *launch.command]
     env = os.environ | {"VLLM_NO_USAGE_STATS": "1", "PYTHONUNBUFFERED": "1"} | launch.env
     reads, holds = (None, None) if detach else os.pipe()
     written = os.open(server_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -234,9 +234,9 @@ async def wait_ready(server: Server, progress: Report | None = None, *, patience
 
     def report(stage: str) -> None:
         nonlocal last
-        if progress and stage != last:
-            last = stage
+        if stage != last and progress:
             progress(Progress(server.name, stage, time.monotonic() - started))
+        last = stage
 
     report("starting")
     async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
