@@ -186,6 +186,18 @@ def command_of(pid: int) -> list[str]:
         return []
 
 
+async def test_a_server_that_cannot_fit_is_refused_with_the_arithmetic(tmp_path: Path, vllm: Path):
+    shape = {"parameters": 1e9, "layers": 16, "kv_heads": 8, "head_dim": 64, "context": 4096}
+    facts = {"device": "cpu", "shape": shape, "env": {"VLLM_CPU_KVCACHE_SPACE": "100000"}}
+    path = tmp_path / "huge.yaml"
+    path.write_text(json.dumps({"vllm": {"model": "org/model"}, "nlsom": facts}))
+    with pytest.raises(
+        ModelUnavailable, match=r"huge needs .* GiB, of which .* GiB are free\n  weights   1\.00 B"
+    ):
+        await up([str(path)])
+    assert state.servers() == []
+
+
 async def test_a_port_in_use_is_told_before_anything_starts(make: Make):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -232,7 +244,7 @@ async def test_no_vllm_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch):
 async def test_what_was_named_as_vllm_has_to_be_one(tmp_path: Path):
     with pytest.raises(UsageError, match=r"--python: .* is neither a virtual environment nor a Python"):
         await find_vllm(str(tmp_path))
-    with pytest.raises(ModelUnavailable, match=r"vLLM does not run .*ModuleNotFoundError"):
+    with pytest.raises(ModelUnavailable, match=r"no vLLM in .*: .* -m pip install vllm"):
         await find_vllm(sys.executable)
 
 

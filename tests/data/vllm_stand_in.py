@@ -34,9 +34,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-if sys.argv[1] == "--version":
-    print("0.0")
-    sys.exit()
 with open(sys.argv[sys.argv.index("--config") + 1]) as file:
     config = json.load(file)
 mode = os.environ.get("MODE", "")
