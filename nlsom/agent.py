@@ -12,9 +12,13 @@ from nlsom.turn import Turn
 class Agent(Protocol):
     """Anything that can be asked to speak.
 
-    An agent may also have an attribute `identity: str` (name, version, model and whatever else its replies
-    depend on; part of the key of its turns), and may be an async context manager, opened and closed with
-    its society.
+    An agent may also have
+
+    - `identity: str`: name, version, model and whatever else its replies depend on; part of the key of its
+      turns;
+    - `model`: a model that is opened with the society, once for all agents that share it;
+    - be an async context manager, opened and closed with its society;
+    - `cost(turn)`: the most that a turn can cost, for budgets (`nlsom.budget.Priced`).
     """
 
     async def speak(self, turn: Turn) -> Said | None:

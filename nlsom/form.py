@@ -22,7 +22,7 @@ from nlsom.reading import read_choice, read_number, read_yes_no
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An answer read from a text: `answer` is None where none could be read, and `why` says how or why not."""
+    """An answer read from a text: None where none could be read; `why` says how, or why not."""
 
     answer: str | None
     why: str
@@ -174,7 +174,7 @@ class RankingForm(Frozen):
         return Constraint(regex=f"({label})( > ({label})){{{len(self.options) - 1}}}")
 
     def read(self, text: str) -> Reading:
-        """Reads labels in order; the first place of a label counts, and what was left out is tied for last."""
+        """Reads labels in order; the first place of each counts, and what is left out is tied for last."""
         labels = labels_for(self.options)
         found = re.findall(rf"(?<!\w)(?:{'|'.join(sorted(labels, key=len, reverse=True))})(?!\w)", text)
         order = list(dict.fromkeys(found))
@@ -203,7 +203,8 @@ class ScoresForm(Frozen):
         labels = labels_for(self.options)
         listed = "\n".join(f"{label}. {option}" for label, option in zip(labels, self.options, strict=True))
         example = ", ".join(f"{label}={self.high - n}" for n, label in enumerate(labels[:3]))
-        return f"Options:\n{listed}\nScore each from {self.low} to {self.high}, like {example}. Write nothing else."
+        scale = f"from {self.low} to {self.high}, like {example}"
+        return f"Options:\n{listed}\nScore each {scale}. Write nothing else."
 
     def constraint(self) -> Constraint | None:
         """`A=7, B=3, …` in order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from nlsom.form import Form
 from nlsom.media import MediaStore
@@ -13,21 +13,28 @@ from nlsom.member import Member
 from nlsom.message import Message
 from nlsom.task import Task
 
-
 T = TypeVar("T")
+
+Content = Literal["reasons", "answers"]
 
 
 class Transcript(Sequence[Message]):
     """Messages in the order they were said, shared by all members who hear the same.
 
     Whatever is derived from it (its digest, the head of a prompt) is computed once, not once a member.
+
+    Attributes:
+        messages: What was said, in order.
+        content: How much of each message is heard: its words, or only the answer they come down to.
+        digest: SHA-256 (hex) of content and messages.
     """
 
-    __slots__ = ("_derived", "digest", "messages")
+    __slots__ = ("_derived", "content", "digest", "messages")
 
-    def __init__(self, messages: tuple[Message, ...] = ()) -> None:
+    def __init__(self, messages: tuple[Message, ...] = (), content: Content = "reasons") -> None:
         self.messages = messages
-        self.digest = hashlib.sha256("".join(m.digest for m in messages).encode()).hexdigest()
+        self.content: Content = content
+        self.digest = hashlib.sha256((content + "".join(m.digest for m in messages)).encode()).hexdigest()
         self._derived: dict[Any, Any] = {}
 
     @overload

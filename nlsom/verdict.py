@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from nlsom.message import NO_USAGE, Ballot, Frozen, Usage
 
@@ -36,6 +36,7 @@ class Count:
         pairwise: `pairwise[a][b]`: how many voters put a above b; for rules that look at pairs.
         confidence: Between 0 and 1: the winner's share of what was counted, where that has a meaning.
         cast: How many votes were counted; abstentions are not.
+        uncounted: Why a ballot could not be counted by this rule, by voter; they count as abstentions.
     """
 
     winners: tuple[str, ...]
@@ -43,14 +44,12 @@ class Count:
     pairwise: dict[str, dict[str, float]] | None = None
     confidence: float | None = None
     cast: int = 0
+    uncounted: dict[str, str] = field(default_factory=dict[str, str])
 
 
+@runtime_checkable
 class Rule(Protocol):
-    """A voting rule: a pure function of votes, in whatever order they come.
-
-    A rule that can tell when outstanding votes cannot change its winners also has a method
-    `settled(votes, outstanding, alternatives) -> bool`.
-    """
+    """A voting rule: a pure function of votes, in whatever order they come."""
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
         """Counts the votes.
@@ -59,6 +58,24 @@ class Rule(Protocol):
             votes: One a voter; abstentions are among them.
             alternatives: All that could be voted for, in declaration order; those that open answers
                 came down to, where the task has no choices.
+        """
+        ...
+
+
+@runtime_checkable
+class SettlingRule(Rule, Protocol):
+    """A rule that can tell when the votes still to come cannot change its winners."""
+
+    def settled(
+        self, votes: Sequence[Vote], outstanding: Sequence[float | None], alternatives: Sequence[str]
+    ) -> bool:
+        """Whether the winners stand, whatever the outstanding voters say, abstaining included.
+
+        Args:
+            votes: Those that came in; abstentions are among them.
+            outstanding: For each vote still to come, the voter's competence; None where unknown.
+            alternatives: All that can be voted for; empty for an open question, where a vote to come may
+                name something new.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Tasks: what a society is asked to do, how its answers are counted as the same, and in which form they come."""
+"""Tasks: what a society is asked, in which form it answers, and which answers count as the same."""
 
 from nlsom.task.base import Task
 from nlsom.task.caption import CaptionTask

@@ -36,9 +36,9 @@ class Task(Frozen):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of all that answers may depend on; pictures by their original bytes."""
+        """SHA-256 (hex) of all that answers may depend on; pictures by their original bytes and size."""
         told = self.model_dump_json(exclude={"images"})
-        pictures = " ".join(image.source for image in self.images)
+        pictures = " ".join(f"{image.source}:{image.width}x{image.height}" for image in self.images)
         return hashlib.sha256(f"{self.kind}\n{GATE_VERSION}\n{pictures}\n{told}".encode()).hexdigest()
 
     def describe(self) -> str:

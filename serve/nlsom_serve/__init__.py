@@ -1,1 +1,1 @@
-"""Serves societies: the command line, the HTTP endpoint, and the model servers behind them."""
+"""Serving: the command line, the HTTP endpoint, the page, and the life of model servers."""

@@ -1,0 +1,71 @@
+"""An agent that a language model speaks for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from nlsom.budget import Cost
+from nlsom.message import Said, Text
+from nlsom.model.contract import Model, Prompt, Settings
+from nlsom.model.prompt import render
+from nlsom.turn import Turn
+
+
+class Chat:
+    """A member with a language model as its mind. It is told of pictures, but does not see them.
+
+    Args:
+        model: What completes its prompts.
+        temperature: 0 takes the likeliest token; members that share a model and are to differ need more.
+        top_p: Nucleus sampling.
+        max_tokens: Longest reply in tokens; None leaves it to the form.
+    """
+
+    name = "chat"
+    sees = False
+
+    def __init__(
+        self,
+        *,
+        model: Model,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        max_tokens: int | None = None,
+    ) -> None:
+        self.model = model
+        self._settings = Settings(temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+
+    @property
+    def identity(self) -> str:
+        """Agent, model and sampling settings."""
+        return f"{self.name}/1 {self.model.identity} {self._settings.model_dump_json()}"
+
+    def _prompt(self, turn: Turn) -> Prompt:
+        prompt = render(turn)
+        return prompt if self.sees else replace(prompt, images=())
+
+    async def speak(self, turn: Turn) -> Said | None:
+        """What the model writes; in the turn's form, where the model's engine can constrain it."""
+        form = turn.form
+        completion = await self.model.complete(
+            self._prompt(turn), form=form, settings=self._settings, seed=turn.seed
+        )
+        text = completion.text.strip()
+        if not text:
+            return None
+        sure = None if completion.logprob is None else min(1.0, math.exp(completion.logprob))
+        said = Said(parts=(Text(text=text),), usage=completion.usage, confidence=sure)
+        if form.kind == "text":
+            return said
+        reading = form.read(text)
+        if reading.answer is None and reading.ballot is None:
+            return said.model_copy(update={"why": reading.why, "confidence": None})
+        return said.model_copy(update={"answer": reading.answer, "ballot": reading.ballot})
+
+    def cost(self, turn: Turn) -> Cost:
+        """One call; tokens by three bytes a token, which overstates, and the longest reply."""
+        prompt = self._prompt(turn)
+        pictures = 600 * len(prompt.images)
+        longest = self._settings.max_tokens or turn.form.max_tokens
+        return Cost(1, len(prompt.text.encode("utf-8", "replace")) // 3 + pictures + longest + 40)

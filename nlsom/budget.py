@@ -1,0 +1,65 @@
+"""Budgets: what a mindstorm may still spend."""
+
+from __future__ import annotations
+
+import contextvars
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from nlsom.turn import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The most that a turn can cost: calls of models, and tokens read and written."""
+
+    calls: int = 0
+    tokens: int = 0
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """An agent that can say what a turn will cost at most."""
+
+    def cost(self, turn: Turn) -> Cost:
+        """The most that answering `turn` can cost."""
+        ...
+
+
+@dataclass(slots=True)
+class Budget:
+    """Calls and tokens that may still be spent; None is without limit.
+
+    What is reserved is taken at once, here and from the parent's budget; settling gives back what was not
+    needed. The budget of a nested society has the budget of the turn that runs it as parent.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    parent: Budget | None = field(default=None, repr=False)
+
+    def refuses(self, cost: Cost) -> str | None:
+        """Names the limit that `cost` would break; None if it fits."""
+        if self.calls is not None and cost.calls > self.calls:
+            return "calls"
+        if self.tokens is not None and cost.tokens > self.tokens:
+            return "tokens"
+        return self.parent.refuses(cost) if self.parent else None
+
+    def take(self, cost: Cost) -> None:
+        """Takes `cost`; a negative one gives back."""
+        if self.calls is not None:
+            self.calls -= cost.calls
+        if self.tokens is not None:
+            self.tokens -= cost.tokens
+        if self.parent:
+            self.parent.take(cost)
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether nothing limits it, here or above."""
+        return self.calls is None and self.tokens is None and (self.parent is None or self.parent.unlimited)
+
+
+spending: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("spending", default=None)
+"""The budget of the mindstorm in whose turn this code runs; a nested society draws on it."""

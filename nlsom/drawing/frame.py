@@ -1,0 +1,139 @@
+"""What stands around a drawing: title, legend, margins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
+from math import cos, radians, sin
+from typing import Protocol
+
+from nlsom.drawing.scene import FONT, Disc, Label, Line, Scene, text_width
+from nlsom.member import Member
+
+# Okabe and Ito's colours, which most colour-blind readers can tell apart, without black and yellow, and two
+# more: each is seen on white and on black.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a63d2", "#7f7f7f")
+MARGIN = 24.0
+ROW = 22.0
+TITLE = 18.0
+
+
+class Closable(Protocol):
+    """Something whose lines may mean that all tied to it hear each other."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether they do."""
+        ...
+
+
+class Legend:
+    """Says what colours and lines mean."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self._roles = Counter(member.role for member in members)
+        self._colours = {role: COLOURS[i % len(COLOURS)] for i, role in enumerate(self._roles)}
+        self.notes: list[str] = []
+
+    def colour(self, role: str) -> str:
+        """Of a role; with more than eight roles, colours come again."""
+        return self._colours[role]
+
+    def explain(self, direct: Set[tuple[int, int]], hubs: Iterable[Closable]) -> None:
+        """Notes what the lines of this drawing mean."""
+        mutual = any((b, a) in direct for a, b in direct)
+        one_way = any((b, a) not in direct for a, b in direct)
+        closed = {hub.closed for hub in hubs}
+        if mutual:
+            self.notes.append("a line: both hear each other")
+        if one_way:
+            self.notes.append("an arrow: the one it points to hears the other")
+        if True in closed:
+            self.notes.append("a dot: all who are tied to it hear each other")
+        if False in closed:
+            self.notes.append("arrows from a dot: these hear all who are tied to it")
+
+    def note(self, text: str) -> None:
+        """Notes something else."""
+        self.notes.append(text)
+
+    def sentence(self) -> str:
+        """The whole drawing in words."""
+        total = self._roles.total()
+        roles = ", ".join(f"{n} {role}" for role, n in self._roles.items())
+        return ". ".join([f"{total} member{'s' * (total != 1)}: {roles}", *self.notes]) + "."
+
+    def entries(self) -> list[tuple[str | None, str]]:
+        """Colour, if any, and text of each entry."""
+        roles = [(self._colours[role], f"{role} ({n})" if n > 1 else role) for role, n in self._roles.items()]
+        return [*roles, *((None, note) for note in self.notes)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+def framed(
+    title: str,
+    legend: Legend,
+    lines: Sequence[Line],
+    discs: Sequence[Disc],
+    labels: Sequence[Label],
+    *,
+    faint: bool,
+) -> Scene:
+    """Moves a drawing to where it starts at (0, 0), with its title above and its legend below."""
+    box = _bounds(discs, labels)
+    inner = max(box.right - box.left, text_width(title, TITLE), 420.0)
+    dx = MARGIN - box.left + (inner - (box.right - box.left)) / 2
+    dy = MARGIN + TITLE * 2 - box.top
+    marks, texts, y = _legend(legend, inner, box.bottom + dy + ROW * 1.5)
+    heading = Label(MARGIN, MARGIN + TITLE / 2, title, title, TITLE, "start")
+    return Scene(
+        title=title,
+        about=legend.sentence(),
+        width=inner + 2 * MARGIN,
+        height=y + MARGIN,
+        lines=tuple(
+            replace(line, x1=line.x1 + dx, y1=line.y1 + dy, x2=line.x2 + dx, y2=line.y2 + dy)
+            for line in lines
+        ),
+        discs=(*(replace(disc, x=disc.x + dx, y=disc.y + dy) for disc in discs), *marks),
+        labels=(heading, *(replace(label, x=label.x + dx, y=label.y + dy) for label in labels), *texts),
+        faint=faint,
+    )
+
+
+def _legend(legend: Legend, width: float, y: float) -> tuple[list[Disc], list[Label], float]:
+    """Entries from left to right, in as many rows as they need; with the middle of the last row."""
+    discs: list[Disc] = []
+    labels: list[Label] = []
+    x = MARGIN
+    for colour, text in legend.entries():
+        indent = 18.0 if colour else 0.0
+        wide = indent + text_width(text, FONT)
+        if x > MARGIN and x + wide > MARGIN + width:
+            x, y = MARGIN, y + ROW
+        if colour:
+            discs.append(Disc(x + 6, y, 6, colour))
+        labels.append(Label(x + indent, y, text, text, FONT, "start"))
+        x += wide + 22
+    return discs, labels, y
+
+
+def _bounds(discs: Sequence[Disc], labels: Sequence[Label]) -> _Box:
+    xs = [x for disc in discs for x in (disc.x - disc.r, disc.x + disc.r)]
+    ys = [y for disc in discs for y in (disc.y - disc.r, disc.y + disc.r)]
+    for label in labels:
+        width = text_width(label.text, label.size)
+        start = {"start": 0.0, "middle": -width / 2, "end": -width}[label.anchor]
+        turn = radians(label.angle)
+        for end in (start, start + width):
+            xs.append(label.x + end * cos(turn))
+            ys += [label.y + end * sin(turn) + side * label.size / 2 for side in (-1, 1)]
+    return _Box(min(xs, default=0.0), min(ys, default=0.0), max(xs, default=0.0), max(ys, default=0.0))

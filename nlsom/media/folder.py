@@ -1,0 +1,98 @@
+"""A media store on disk: for more pictures than fit into memory, and for resume and replay."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+
+from nlsom.errors import MediaError
+from nlsom.media.recent import Recent
+from nlsom.media.store import CACHE_BYTES, Fetch, MediaStore, missing
+from nlsom.message import File, Image
+
+
+class FolderStore(MediaStore):
+    """Bytes by their SHA-256 in a folder. Processes may share it: equal names hold equal bytes.
+
+    A file is written under another name and renamed when it is whole, so no reader sees a part of it.
+    Bytes are checked against their digest when they are read.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, fetch: Fetch | None = None, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        """Uses a folder, which is made when the first file is kept.
+
+        Args:
+            folder: Where the files are.
+            fetch: Gets the bytes of a URL; None for `nlsom.media.fetch.fetch`.
+            cache_bytes: Memory for the files read last, and as much for their `data:` URLs.
+        """
+        super().__init__(fetch=fetch, cache_bytes=cache_bytes)
+        self._folder = Path(folder)
+        self._recent = Recent[bytes](cache_bytes)
+
+    def get(self, ref: Image | File) -> bytes:
+        """The bytes of a picture or file. May read the disk: call it in a thread, or await `read`.
+
+        Raises:
+            MediaError: It is not in this store, or damaged.
+        """
+        held = self._peek(ref.sha256)
+        if held is not None:
+            return held
+        path = self._path(ref.sha256)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise missing(ref.sha256, f"the folder {self._folder}") from error
+        except OSError as error:
+            raise MediaError(f"{path}: cannot be read ({error.strerror})") from error
+        if hashlib.sha256(data).hexdigest() != ref.sha256:
+            raise MediaError(
+                f"{path}: damaged, its bytes do not match its name; add the picture or file again"
+            )
+        self._recent.put(ref.sha256, data)
+        return data
+
+    def _peek(self, digest: str) -> bytes | None:
+        return self._recent.get(digest)
+
+    def _put(self, digest: str, data: bytes) -> None:
+        path = self._path(digest)
+        try:
+            if not _holds(path, data):
+                _write(path, data)
+        except OSError as error:
+            raise MediaError(f"{path}: cannot be written ({error.strerror})") from error
+        self._recent.put(digest, data)
+
+    def _path(self, digest: str) -> Path:
+        """Where a file is. A reference may come from a file or a wire, and its digest names a path here."""
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            raise MediaError(f"{digest[:80]!r} is not a SHA-256 in lower-case hex")
+        return self._folder / digest[:2] / digest
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether a file is there and whole; a damaged one is to be written again."""
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except FileNotFoundError:
+        return False
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with open(part, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut may leave the name without the bytes
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

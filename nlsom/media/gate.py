@@ -1,0 +1,161 @@
+"""The gate: bytes or pixels in; a plain JPEG or PNG that any model reads out. Blocks: run it in a thread."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+from typing import Any
+
+import PIL.Image
+from PIL import UnidentifiedImageError, features
+
+from nlsom.errors import ExtraMissing, MediaError
+from nlsom.media.limits import GateLimits
+from nlsom.media.pixels import Picture, fit, near_srgb, orientation, to_rgb
+from nlsom.media.sniff import Kind, sniff
+from nlsom.message import Image
+
+_JPEG_QUALITY = 92
+_JPEG_MAX_SIDE = 65_500
+_LOSSY_FORMATS = frozenset({"JPEG", "MPO", "WEBP", "AVIF", "HEIF"})
+_LOSSY_TIFFS = frozenset({"jpeg", "tiff_jpeg", "webp"})
+
+
+def admit(data: bytes, name: str, limits: GateLimits) -> tuple[Image, bytes]:
+    """Lets a picture file in.
+
+    A JPEG (RGB or grey) or PNG (8-bit RGB) that is upright, whole, opaque, not animated, in sRGB and within
+    `limits.max_side` passes byte for byte. All others are decoded and encoded again without metadata: as
+    JPEG where the source is lossy, else as PNG. Of several frames the first counts.
+
+    Args:
+        data: The file.
+        name: What errors call it.
+        limits: Caps; those on bytes and pixels are checked before anything is decoded.
+
+    Returns:
+        A reference whose `source` is the digest of `data`, and the bytes that it refers to.
+
+    Raises:
+        MediaError: No picture, a damaged one, or one beyond the limits.
+        ExtraMissing: A kind of picture that needs an optional dependency.
+    """
+    if len(data) > limits.max_bytes:
+        raise limits.too_large(name)
+    kind = sniff(data, name)
+    try:
+        picture = _open(data, kind, name)
+        _check_pixels(picture.size, name, limits)
+        picture.load()
+        source = hashlib.sha256(data).hexdigest()
+        if _fine(picture, data, kind, limits):
+            return _reference(picture, kind, source, source), data
+        return _encode(fit(to_rgb(picture), limits.max_side), _lossy(picture, data), source, limits)
+    except (MediaError, ExtraMissing):
+        raise
+    except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning) as error:
+        raise MediaError(f"{name}: more pixels than the limit of {limits.max_pixels:,}") from error
+    except UnidentifiedImageError as error:
+        raise MediaError(
+            f"{name}: damaged or cut off; it begins like {kind} but its header is not"
+        ) from error
+    except Exception as error:  # the boundary to Pillow, whose readers raise anything over hostile bytes
+        raise MediaError(f"{name}: damaged or cut off; it cannot be decoded as {kind} ({error})") from error
+
+
+def admit_pixels(picture: Picture, name: str, limits: GateLimits) -> tuple[Image, bytes]:
+    """Lets a picture in that Pillow holds; of several frames the one it shows now.
+
+    Returns:
+        A reference whose `source` is the digest of the plain pixels, and the bytes that it refers to.
+
+    Raises:
+        MediaError: The picture cannot be decoded, or is beyond the limits.
+    """
+    try:
+        _check_pixels(picture.size, name, limits)
+        plain = to_rgb(picture)
+        source = hashlib.sha256(f"RGB {plain.width}x{plain.height}\n".encode() + plain.tobytes()).hexdigest()
+        return _encode(fit(plain, limits.max_side), picture.format in _LOSSY_FORMATS, source, limits)
+    except MediaError:
+        raise
+    except (
+        Exception
+    ) as error:  # the boundary to Pillow: an opened picture decodes only now, and may be damaged
+        raise MediaError(f"{name}: cannot be decoded ({error})") from error
+
+
+def _open(data: bytes, kind: Kind, name: str) -> Picture:
+    """Reads the header only."""
+    if kind == "HEIF":
+        return _open_heif(data)
+    if kind == "AVIF" and not ("avif" in features.modules and features.check("avif")):
+        raise MediaError(f"{name}: this Pillow cannot read AVIF; pip install --upgrade 'pillow>=11.3'")
+    return PIL.Image.open(io.BytesIO(data), formats=[kind])
+
+
+def _open_heif(data: bytes) -> Picture:
+    try:
+        heif: Any = importlib.import_module("pillow_heif")
+    except ImportError as error:
+        raise ExtraMissing("reading a HEIC picture", "heif") from error
+    # Without registering a plugin with Pillow: that would change what every other user of Pillow opens.
+    return heif.HeifImageFile(io.BytesIO(data))
+
+
+def _check_pixels(size: tuple[int, int], name: str, limits: GateLimits) -> None:
+    width, height = size
+    if width < 1 or height < 1:
+        raise MediaError(f"{name}: a picture of {width} x {height} has no pixels")
+    if width * height > limits.max_pixels:
+        raise MediaError(f"{name}: {width} x {height} is more pixels than the limit of {limits.max_pixels:,}")
+
+
+def _fine(picture: Picture, data: bytes, kind: Kind, limits: GateLimits) -> bool:
+    """Whether any reader shows the bytes as they are the way the gate would."""
+    if kind == "JPEG":
+        plain = picture.mode in ("RGB", "L")
+    elif kind == "PNG":
+        depth, colour_type = data[24], data[25]
+        plain = (depth, colour_type) == (8, 2) and not picture.has_transparency_data
+        plain = plain and not getattr(picture, "is_animated", False)
+        if plain:
+            PIL.Image.open(io.BytesIO(data), formats=[kind]).verify()  # check sums, which decoding skips
+    else:
+        return False
+    small = limits.max_side is None or max(picture.size) <= limits.max_side
+    return plain and small and orientation(picture) is None and near_srgb(picture)
+
+
+def _lossy(picture: Picture, data: bytes) -> bool:
+    """Whether the source was a lossy photograph, which PNG would blow up to several times its size."""
+    if picture.format == "WEBP":
+        lossless = data.find(b"VP8L")
+        return lossless < 0 or 0 <= data.find(b"VP8 ") < lossless
+    if picture.format == "TIFF":
+        return picture.info.get("compression") in _LOSSY_TIFFS
+    return picture.format in _LOSSY_FORMATS
+
+
+def _encode(plain: Picture, lossy: bool, source: str, limits: GateLimits) -> tuple[Image, bytes]:
+    jpeg_can = max(plain.size) <= _JPEG_MAX_SIDE
+    if not (lossy and jpeg_can):
+        data = _save(plain, "PNG")
+        if len(data) <= limits.max_bytes or not jpeg_can:
+            return _reference(plain, "PNG", hashlib.sha256(data).hexdigest(), source), data
+    data = _save(plain, "JPEG", quality=_JPEG_QUALITY)
+    return _reference(plain, "JPEG", hashlib.sha256(data).hexdigest(), source), data
+
+
+def _reference(picture: Picture, kind: str, digest: str, source: str) -> Image:
+    width, height = picture.size
+    media_type = f"image/{kind.lower()}"
+    return Image(sha256=digest, media_type=media_type, width=width, height=height, source=source)
+
+
+def _save(plain: Picture, kind: str, **options: int) -> bytes:
+    plain.info = {}  # no EXIF (it may say where the picture was taken), no profile: the pixels are sRGB now
+    file = io.BytesIO()
+    plain.save(file, kind, **options)
+    return file.getvalue()

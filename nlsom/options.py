@@ -1,0 +1,123 @@
+"""Options of plugins: checked against the signature of what they are given to, before it is called."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_type_hints
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+from nlsom.errors import ConfigError, Fault
+from nlsom.source import Path_, Source, Tree, has, inner
+
+_MISSING = inspect.Parameter.empty
+
+
+def parameters(factory: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters of a factory by name."""
+    return dict(inspect.signature(factory).parameters)
+
+
+def bind(
+    factory: Callable[..., Any],
+    values: Mapping[str, object],
+    source: Source,
+    path: Path_,
+    given: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Reads options for a factory, by the types its signature declares.
+
+    Args:
+        factory: A class or function with annotated parameters.
+        values: The options as they were read.
+        source: Where they stand.
+        path: The path of the mapping that holds them.
+        given: Parameters that somebody else fills in.
+
+    Raises:
+        ConfigError: An option is unknown, missing or of the wrong type; all that are wrong, at once.
+    """
+    skipped = set(given)
+    fields: dict[str, Any] = {}
+    hints = get_type_hints(
+        factory if not inspect.isclass(factory) or dataclasses.is_dataclass(factory) else factory.__init__
+    )
+    for name, parameter in parameters(factory).items():
+        if name not in skipped and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            default = ... if parameter.default is _MISSING else parameter.default
+            fields[name] = (hints.get(name, Any), default)
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
+    shape = create_model("Options", __config__=config, **fields)
+    try:
+        read = shape.model_validate(dict(values))
+    except ValidationError as error:
+        raise ConfigError(faults(error, source, path, {(): shape})) from None
+    return {name: getattr(read, name) for name in read.model_fields_set}
+
+
+def faults(
+    error: ValidationError, source: Source, path: Path_, shapes: Mapping[Path_, type[BaseModel]]
+) -> list[Fault]:
+    """What pydantic found wrong, told with the place in the file; one fault a place.
+
+    Args:
+        error: What pydantic raised.
+        source: The file.
+        path: The path of what was validated.
+        shapes: The models by path pattern (`*` for a number), to say what an unknown key may have meant.
+    """
+    told: dict[tuple[Path_, str], Fault] = {}
+    problems = error.errors(include_url=False)
+    for problem in problems:
+        inside = [p["loc"] for p in problems if len(p["loc"]) > len(problem["loc"])]
+        if problem["type"] == "too_short" and any(
+            loc[: len(problem["loc"])] == problem["loc"] for loc in inside
+        ):
+            continue  # Pydantic does not count the faulty items of a list; they are told themselves.
+        # Pydantic names the branches of unions on the way; they are no part of the file.
+        at = path + tuple(step for step in problem["loc"] if not str(step).startswith("<"))
+        at = _known(source, at)
+        if problem["type"] == "extra_forbidden":
+            key = str(problem["loc"][-1])
+            place = tuple("*" if isinstance(step, int) else step for step in at[len(path) : -1])
+            fault = source.fault((*at[:-1], key), _unknown(key, shapes.get(place)), key=True)
+            told.setdefault((at, key), fault)
+        else:
+            what = _say(problem["type"], problem["msg"], problem.get("input"), str(problem["loc"][-1:]))
+            told.setdefault((at, ""), source.fault(at, what))
+    return list(told.values())
+
+
+def _known(source: Source, path: Path_) -> Path_:
+    """The path up to where the file, or the mapping, ends; the last step may be missing or unknown there."""
+    here: Tree = source.tree
+    for number, step in enumerate(path):
+        if not has(here, step):
+            return path[: number + 1] if isinstance(here, dict) else path[:number]
+        here = inner(here, step)
+    return path
+
+
+def _written(name: str, field: FieldInfo) -> str:
+    """What a field is called in a file."""
+    alias = field.validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else field.alias or name
+
+
+def _unknown(key: str, shape: type[BaseModel] | None) -> str:
+    known = [_written(name, field) for name, field in shape.model_fields.items()] if shape else []
+    near = difflib.get_close_matches(key, known, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}" if known else ""
+    return f"unknown key {key!r}{meant}"
+
+
+def _say(kind: str, message: str, value: object, last: str) -> str:
+    if kind == "missing":
+        return f"{last.strip('(),')} is missing"
+    message = message.removeprefix("Value error, ")
+    shown = f", not {value!r}" if isinstance(value, str) and len(value) < 60 else ""
+    return message[:1].lower() + message[1:] + shown

@@ -1,0 +1,44 @@
+"""Plugins by entry point. A plugin is imported when it is first named, never before."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from nlsom.errors import ExtraMissing, PluginError
+
+Group = Literal["agents", "models", "tasks", "rules", "sets", "societies"]
+
+
+@cache
+def installed(group: Group) -> dict[str, EntryPoint]:
+    """The plugins of a group by name, as the process found them installed when it first asked."""
+    return {point.name: point for point in entry_points(group=f"nlsom.{group}")}
+
+
+def load(group: Group, name: str) -> Any:
+    """Imports a plugin.
+
+    Raises:
+        PluginError: None has this name, or it cannot be imported.
+        ExtraMissing: It needs a library that is not installed.
+    """
+    known = installed(group)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
+        raise PluginError(f"no plugin in {group} is called {name!r}; {meant}")
+    point = known[name]
+    try:
+        return point.load()
+    except ModuleNotFoundError as error:
+        extra = next((e for e in point.extras), "")
+        if extra:
+            raise ExtraMissing(f"{name!r} (of {group})", extra) from error
+        raise PluginError(
+            f"{name!r} (of {group}) needs the module {error.name!r}, which is not installed"
+        ) from error
+    except (ImportError, AttributeError) as error:
+        raise PluginError(f"{name!r} (of {group}) cannot be imported: {error}") from error

@@ -1,0 +1,167 @@
+"""The program of a society: its phases, checked and bound to members, prompts and rules."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from nlsom.errors import UsageError
+from nlsom.member import Member
+from nlsom.phase import Ask, Limits, OnError, Until
+from nlsom.rules import TieBreak
+from nlsom.structure import Structure
+from nlsom.template import Template
+from nlsom.verdict import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """Which members a selector stands for: a member's name, a group, a role, or `everyone`."""
+
+    members: tuple[Member, ...]
+    groups: Mapping[str, tuple[int, ...]]
+
+    def select(self, selector: str) -> tuple[int, ...]:
+        """The places of the members that `selector` names, in declaration order.
+
+        Raises:
+            UsageError: It names nobody, or a member and a role that are not the same members.
+        """
+        if selector == "everyone":
+            return tuple(range(len(self.members)))
+        named = tuple(at for at, member in enumerate(self.members) if member.name == selector)
+        if not named and selector in self.groups:
+            named = self.groups[selector]
+            if not named:
+                return ()
+        role = tuple(at for at, member in enumerate(self.members) if member.role == selector)
+        if named and role and named != role:
+            raise UsageError(
+                f"{selector!r} is a member and a role, but not of the same members; rename one of them"
+            )
+        if found := named or role:
+            return found
+        known = {member.name for member in self.members} | {member.role for member in self.members}
+        near = difflib.get_close_matches(selector, sorted(known | set(self.groups)), 1)
+        raise UsageError(
+            f"no member or role is called {selector!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A phase bound to members and prompt.
+
+    Attributes:
+        ask: The phase as it was declared.
+        name: Its name, unique in the program.
+        who: Places of the members it asks.
+        template: What they are asked.
+        structure: Whose messages may reach whom in it.
+        quorum: Fewer replies end the mindstorm.
+        on_error: What a member's failure means.
+        rounds: How many times it can run.
+    """
+
+    ask: Ask
+    name: str
+    who: tuple[int, ...]
+    template: Template
+    structure: Structure
+    quorum: int
+    on_error: OnError
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Steps that run again and again, at most `count` times."""
+
+    count: int
+    steps: tuple[Step, ...]
+    until: Until | None
+    of: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How the verdict comes about.
+
+    Attributes:
+        rule: Counts the votes.
+        name: Name of the rule.
+        over: Label of the messages that are the votes; the last of each voter counts.
+        of: Places of the voters.
+        tie_break: What chooses among tied alternatives; `none` leaves them tied.
+    """
+
+    rule: Rule
+    name: str
+    over: str
+    of: tuple[int, ...]
+    tie_break: TieBreak = "none"
+
+
+@dataclass(frozen=True)
+class Program:
+    """All that the scheduler needs to know of a society.
+
+    Attributes:
+        name: Name of the society.
+        members: In declaration order.
+        identities: What each member's replies depend on beside its turn; known once the society is open.
+        prices: Whether the agent of a member can say what a turn costs.
+        steps: What is done, in order.
+        decision: How the verdict comes about.
+        limits: What it may spend.
+    """
+
+    name: str
+    members: tuple[Member, ...]
+    identities: tuple[str, ...]
+    steps: tuple[Step | Rounds, ...]
+    decision: Decision
+    limits: Limits
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The members' names."""
+        return tuple(member.name for member in self.members)
+
+    @cached_property
+    def member_digests(self) -> tuple[str, ...]:
+        """A digest a member, of all that its replies depend on beside the turn."""
+        return tuple(
+            _digest([identity, member.name, member.role, member.persona])
+            for identity, member in zip(self.identities, self.members, strict=True)
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the whole program: two societies with one digest do the same."""
+        return _digest(
+            [
+                self.name,
+                self.member_digests,
+                [_told(step) for step in self.steps],
+                [self.decision.name, repr(self.decision.rule), self.decision.over, self.decision.of],
+                self.decision.tie_break,
+                self.limits.model_dump(),
+            ]
+        )
+
+
+def _told(step: Step | Rounds) -> object:
+    if isinstance(step, Rounds):
+        until = step.until.model_dump() if step.until else None
+        return [step.count, until, [_told(inner) for inner in step.steps]]
+    hearing = [repr(step.structure.hears(at)) for at in step.who]
+    return [step.name, step.who, step.template.source, step.ask.model_dump(), hearing]
+
+
+def _digest(told: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(told, ensure_ascii=True).encode()).hexdigest()

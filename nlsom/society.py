@@ -1,0 +1,385 @@
+"""A society: members, structure and program, ready to be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import uuid
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from nlsom.agent import Agent, identity
+from nlsom.bus import Bus, MemoryBus
+from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
+from nlsom.media import MediaStore, Source
+from nlsom.member import Member
+from nlsom.mindstorm import Mindstorm
+from nlsom.phase import Ask, Inline, Limits, Phase, Repeat
+from nlsom.program import Decision, Program, Rounds, Seating, Step
+from nlsom.rules import TieBreak
+from nlsom.scheduler import Scheduler
+from nlsom.structure import Democracy, Structure, StructureSpec
+from nlsom.task import Task, VqaTask
+from nlsom.template import Template, Templates
+from nlsom.trace.contract import SCHEMA, Trace
+from nlsom.verdict import Rule, SettlingRule, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A member and the agent that speaks for it.
+
+    Attributes:
+        member: Who sits there.
+        agent: Who speaks for it.
+        limit: How many turns of it may run at once; None is without limit.
+    """
+
+    member: Member
+    agent: Agent
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictBy:
+    """How the verdict comes about.
+
+    Attributes:
+        rule: Counts the votes.
+        name: What the rule is called in the verdict.
+        of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
+        over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
+        tie_break: What chooses among tied alternatives.
+    """
+
+    rule: Rule
+    name: str
+    of: str | None = None
+    over: str | None = None
+    tie_break: TieBreak = "none"
+
+
+@dataclass
+class Society:
+    """Members who hold mindstorms.
+
+    Use it as an async context manager: that opens its agents and models, and closes them again. One society
+    may hold many mindstorms at once.
+
+    Attributes:
+        name: What it is called.
+        seats: Its members and their agents, in declaration order.
+        phases: The phases of a mindstorm.
+        verdict: How the verdict comes about.
+        structure: Whose messages may reach whom: made from the members.
+        task: The kind of task it works on.
+        limits: What a mindstorm may spend.
+        groups: Names that stand for several members, beside roles.
+        templates: Where prompts are found by name.
+        about: What it is, in a sentence.
+        trace: Where outcomes are kept; opened and closed by whoever made it.
+        bus: What carries its turns; a bus within this process if none is given.
+        media: Where its pictures live.
+        retry_failed: Whether members that abstained in an earlier run of a mindstorm are asked again.
+    """
+
+    name: str
+    seats: Sequence[Seat]
+    phases: Sequence[Phase]
+    verdict: VerdictBy
+    structure: StructureSpec = field(default_factory=Democracy)
+    task: type[Task] = VqaTask
+    limits: Limits = field(default_factory=Limits)
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
+    templates: Templates = field(default_factory=lambda: Templates(()))
+    about: str = ""
+    trace: Trace | None = None
+    bus: Bus | None = None
+    media: MediaStore = field(default_factory=MediaStore)
+    retry_failed: bool = False
+
+    def __post_init__(self) -> None:
+        self.program = _Compiler(self).program()
+        self._stack: AsyncExitStack | None = None
+        self._bus: Bus | None = None
+        self._one_at_a_time: dict[str, asyncio.Lock] = {}
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Its members, in declaration order."""
+        return self.program.members
+
+    async def __aenter__(self) -> Self:
+        if self._stack is not None:
+            raise NlsomError(f"society {self.name!r} is open already")
+        async with AsyncExitStack() as stack:
+            for part in self._parts():
+                await stack.enter_async_context(part)
+            # Only now: a model behind a server says what it is when it is opened.
+            identities = tuple(identity(seat.agent) for seat in self.seats)
+            self.program = replace(self.program, identities=identities)
+            self._bus = self.bus or MemoryBus()
+            if self.bus is None:
+                stack.push_async_callback(self._bus.close)
+                for seat in self.seats:
+                    await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
+            self._stack = stack.pop_all()
+        return self
+
+    def _parts(self) -> list[AbstractAsyncContextManager[Any]]:
+        """What is opened with the society: models, which agents may share, and agents; each once."""
+        agents: list[Any] = [seat.agent for seat in self.seats]
+        models: list[Any] = [getattr(agent, "model", None) for agent in agents]
+        once = {id(part): part for part in [*models, *agents]}
+        return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
+
+    async def __aexit__(self, *_: object) -> None:
+        stack, self._stack, self._bus = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()
+
+    async def ask(
+        self,
+        question: str | Task,
+        *,
+        images: Sequence[Source] = (),
+        choices: Sequence[str] = (),
+        context: str = "",
+        seed: int = 0,
+    ) -> Verdict:
+        """Holds a mindstorm and returns its verdict.
+
+        Args:
+            question: What is asked, or a whole task.
+            images: Pictures: paths, URLs, `data:` URLs, bytes or PIL images.
+            choices: The options of a multiple choice.
+            context: What was said before, in plain words.
+            seed: The run's seed.
+
+        Raises:
+            NlsomError: The mindstorm stopped without a verdict.
+            MediaError: A picture is not let in.
+        """
+        if not isinstance(question, Task):
+            question = await self.make_task(question, images=images, choices=choices, context=context)
+        async with self._scheduled(question, seed) as scheduler:
+            return await scheduler.run()
+
+    async def make_task(
+        self,
+        question: str | None = None,
+        *,
+        images: Sequence[Source] = (),
+        choices: Sequence[str] = (),
+        context: str = "",
+    ) -> Task:
+        """A task of the society's kind, its pictures let in by the media gate.
+
+        Raises:
+            UsageError: There is no question, and the kind of task has none of its own.
+            MediaError: A picture is not let in.
+        """
+        kept = [await self.media.add(image) for image in images]
+        asked = {} if question is None else {"question": question}
+        if question is None and self.task.model_fields["question"].is_required():
+            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
+        return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
+
+    @asynccontextmanager
+    async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncGenerator[Mindstorm]:
+        """A mindstorm to watch: iterate over it for its events. Leaving the block cancels it."""
+        async with self._scheduled(task, seed) as scheduler:
+            assert self._bus is not None
+            async with Mindstorm(scheduler, self._bus, scheduler.id) as storm:
+                yield storm
+
+    @asynccontextmanager
+    async def _scheduled(self, task: Task, seed: int) -> AsyncGenerator[Scheduler]:
+        if self._bus is None:
+            raise NlsomError(f"open the society first: `async with society:` ({self.name!r})")
+        if not isinstance(task, self.task):
+            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
+        if self.trace is None:
+            yield self._schedule(uuid.uuid4().hex[:16], task, seed)
+            return
+        told = f"{SCHEMA}\x1f{self.program.digest}\x1f{task.digest}\x1f{seed}"
+        id = hashlib.sha256(told.encode()).hexdigest()[:16]
+        # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
+        # finds every outcome in the trace.
+        lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
+        try:
+            async with lock:
+                yield self._schedule(id, task, seed)
+        finally:
+            if not lock.locked():
+                self._one_at_a_time.pop(id, None)
+
+    def _schedule(self, id: str, task: Task, seed: int) -> Scheduler:
+        assert self._bus is not None
+        return Scheduler(
+            self.program,
+            task,
+            mindstorm=id,
+            seed=seed,
+            bus=self._bus,
+            agents=[seat.agent for seat in self.seats],
+            addresses=self.program.names,
+            media=self.media,
+            trace=self.trace,
+            retry_failed=self.retry_failed,
+        )
+
+
+class _Compiler:
+    """Checks a society's declarations and binds them; tells all faults at once."""
+
+    def __init__(self, society: Society) -> None:
+        self._society = society
+        self._members = tuple(seat.member for seat in society.seats)
+        self._seating = Seating(self._members, society.groups)
+        self._faults: list[Fault] = []
+        self._where: dict[str, str] = {}
+
+    def program(self) -> Program:
+        society = self._society
+        self._check_members()
+        try:
+            structure = society.structure.build(self._members)
+        except ConfigError as error:
+            raise ConfigError(
+                Fault(f"structure.{fault.where}", fault.what) for fault in error.faults
+            ) from None
+        steps: list[Step | Rounds] = []
+        for at, phase in enumerate(society.phases):
+            where = f"mindstorm.{at}"
+            steps.append(
+                self._rounds(phase, where, structure)
+                if isinstance(phase, Repeat)
+                else self._step(phase, where, structure, rounds=1)
+            )
+        decision = self._decision(steps)
+        self._check_hearing(steps)
+        if self._faults:
+            raise ConfigError(self._faults)
+        return Program(
+            name=society.name,
+            members=self._members,
+            identities=("",) * len(self._members),
+            steps=tuple(steps),
+            decision=decision,
+            limits=society.limits,
+        )
+
+    def _fault(self, where: str, what: object) -> None:
+        self._faults.append(Fault(where, str(what)))
+
+    def _check_members(self) -> None:
+        if not self._members:
+            self._fault("members", "a society needs at least one member")
+        seen: set[str] = set()
+        for member in self._members:
+            if member.name in seen:
+                self._fault(f"members.{member.name}", "two members have this name")
+            if not member.name.strip() or not member.name.isprintable():
+                self._fault(f"members.{member.name!r}", "a name needs printable text, on one line")
+            seen.add(member.name)
+
+    def _select(self, selector: str, where: str) -> tuple[int, ...]:
+        try:
+            return self._seating.select(selector)
+        except UsageError as error:
+            self._fault(where, error)
+            return ()
+
+    def _step(self, ask: Ask, where: str, structure: Structure, *, rounds: int) -> Step:
+        society = self._society
+        name = ask.name or ask.label
+        if name in self._where:
+            name = next(f"{name}#{n}" for n in itertools.count(2) if f"{name}#{n}" not in self._where)
+        self._where[name] = where
+        try:
+            if isinstance(ask.prompt, Inline):
+                template = Template.of(ask.prompt.text)
+            else:
+                template = society.templates.get(ask.prompt, society.task.kind)
+        except UsageError as error:
+            self._fault(f"{where}.prompt", error)
+            template = Template.of("")
+        who = self._select(ask.ask, f"{where}.ask")
+        return Step(
+            ask=ask,
+            name=name,
+            who=who,
+            template=template,
+            structure=structure,
+            quorum=society.limits.quorum if ask.quorum is None else ask.quorum,
+            on_error=ask.on_error or society.limits.on_error,
+            rounds=rounds,
+        )
+
+    def _rounds(self, repeat: Repeat, where: str, structure: Structure) -> Rounds:
+        steps = tuple(
+            self._step(ask, f"{where}.phases.{at}", structure, rounds=repeat.repeat)
+            for at, ask in enumerate(repeat.phases)
+        )
+        until = repeat.until
+        of = self._select(until.of, f"{where}.until.of") if until and until.of else ()
+        if until is not None and (until.agreement or until.unchanged):
+            labels = {step.ask.label for step in steps}
+            if until.over not in labels:
+                self._fault(f"{where}.until.over", f"no phase of this repeat is labelled {until.over!r}")
+        return Rounds(repeat.repeat, steps, until, of)
+
+    def _decision(self, steps: Sequence[Step | Rounds]) -> Decision:
+        by = self._society.verdict
+        flat = _flat(steps)
+        if not flat:
+            self._fault("mindstorm", "a mindstorm needs at least one phase")
+        labels = [step.ask.label for step in flat]
+        over = by.over or ("ballot" if "ballot" in labels else labels[-1] if labels else "ballot")
+        if over not in labels:
+            self._fault("verdict.over", f"no phase is labelled {over!r}; there are {', '.join(labels)}")
+        asked = {at for step in flat if step.ask.label == over for at in step.who}
+        of = self._select(by.of, "verdict.of") if by.of is not None else tuple(sorted(asked))
+        if never := [self._members[at].name for at in of if at not in asked]:
+            self._fault("verdict.of", f"{never[0]!r} is never asked for a {over!r}")
+        for step in flat:
+            if step.ask.wait == "certain":
+                where = f"{self._where[step.name]}.wait"
+                if step is not flat[-1] or step.ask.label != over:
+                    self._fault(where, "`wait: certain` is for the last phase, the one that is counted")
+                elif not isinstance(by.rule, SettlingRule):
+                    self._fault(where, f"`wait: certain` cannot be had with the rule {by.name!r}")
+        return Decision(by.rule, by.name, over, of, by.tie_break)
+
+    def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
+        """A label that nobody who is asked could ever hear is a slip of the pen."""
+        flat = _flat(steps)
+        senders: dict[str, set[int]] = {}
+        for step in flat:
+            senders.setdefault(step.ask.label, set()).update(step.who)
+        for step in flat:
+            for label in step.ask.hears.label or ():
+                where = f"{self._where[step.name]}.hears.label"
+                if label not in senders:
+                    self._fault(
+                        where, f"no phase is labelled {label!r}; there are {', '.join(sorted(senders))}"
+                    )
+                    continue
+                said = senders[label]
+                if step.who and not any(
+                    at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
+                ):
+                    self._fault(
+                        where, f"nobody asked here can hear those who say {label!r} in this structure"
+                    )
+
+
+def _flat(steps: Sequence[Step | Rounds]) -> list[Step]:
+    return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
+
+
+__all__ = ["Seat", "Society", "VerdictBy"]

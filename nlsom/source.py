@@ -1,0 +1,185 @@
+"""Reading YAML without guesses: every scalar is its source text, and everything knows where it stands.
+
+YAML's own typing turns `no` into False, `007` into 7 and `12:30` into 750. Here a scalar stays the text that
+was written, and the type of the field it goes to decides what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+from nlsom.errors import ConfigError, Fault, UsageError
+
+Tree = str | None | list["Tree"] | dict[str, "Tree"]
+Path_ = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class Source:
+    """A tree of mappings, lists and texts, and where each of its parts stands.
+
+    Attributes:
+        name: Of the file, for messages.
+        tree: What was read.
+        marks: `line:column` of values, by path.
+        keys: `line:column` of the keys of mappings, by path.
+    """
+
+    name: str
+    tree: dict[str, Tree]
+    marks: dict[Path_, str] = field(default_factory=dict["Path_", str])
+    keys: dict[Path_, str] = field(default_factory=dict["Path_", str])
+
+    def fault(self, path: Path_, what: str, *, key: bool = False) -> Fault:
+        """A fault at a path, or at the nearest part above it that stands in the file."""
+        for end in range(len(path), -1, -1):
+            at = (self.keys if key and end == len(path) else self.marks).get(path[:end])
+            if at is not None:
+                return Fault(f"{self.name}:{at}", what)
+        return Fault(".".join(map(str, path)) or self.name, what)
+
+    def set(self, dotted: str, value: Tree, *, told: str) -> None:
+        """Puts a value at a dotted path (`limits.tokens`, `mindstorm.0.prompt`), as an option asked for.
+
+        Raises:
+            UsageError: The path leads through something that is neither a mapping nor a list.
+        """
+        path: list[str | int] = []
+        here: Tree = self.tree
+        *way, last = dotted.split(".")
+        for step in way:
+            path.append(int(step) if isinstance(here, list) and step.isdigit() else step)
+            here = _inside(here, step, told)
+        if isinstance(here, list) and last.isdigit() and int(last) < len(here):
+            path.append(int(last))
+            here[int(last)] = value
+        elif isinstance(here, dict):
+            path.append(last)
+            here[last] = value
+        else:
+            raise UsageError(f"{told}: {'.'.join(map(str, path))} is no mapping that could hold {last!r}")
+        for known in [known for known in self.marks if known[: len(path)] == tuple(path)]:
+            del self.marks[known]
+        self.marks[tuple(path)] = told
+
+
+def has(tree: Tree, step: str | int) -> bool:
+    """Whether a mapping has a key, or a list an item, of this name or number."""
+    if isinstance(tree, dict):
+        return step in tree
+    return isinstance(tree, list) and isinstance(step, int) and 0 <= step < len(tree)
+
+
+def inner(tree: Tree, step: str | int) -> Tree:
+    """What stands under a key or number that `has` found."""
+    if isinstance(tree, dict):
+        return tree[str(step)]
+    assert isinstance(tree, list)
+    return tree[int(step)]
+
+
+def _inside(here: Tree, step: str, told: str) -> Tree:
+    if isinstance(here, dict):
+        inner = here.setdefault(step, {})
+        if inner is None or isinstance(inner, str):
+            inner = here[step] = {}
+        return inner
+    if isinstance(here, list) and step.isdigit() and int(step) < len(here):
+        return here[int(step)]
+    raise UsageError(f"{told}: there is no {step!r} on the way")
+
+
+def read_file(path: Path) -> Source:
+    """Reads a YAML file.
+
+    Raises:
+        UsageError: There is no such file, or it is no UTF-8 text.
+        ConfigError: It is no YAML mapping, or has duplicate keys, tags or endless aliases.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    return read(text, str(path))
+
+
+def read(text: str, name: str) -> Source:
+    """Reads YAML text; see `read_file`."""
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
+        hint = " (YAML wants spaces, not tabs)" if "\\t" in str(error.problem) else ""
+        raise ConfigError([Fault(at, f"{error.problem or 'not YAML'}{hint}")]) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError([Fault(name, f"not YAML: {error}")]) from None
+    reader = _Reader(Source(name, {}))
+    tree = None if root is None else reader.value(root, ())
+    if not isinstance(tree, dict):
+        reader.faults.append(Fault(f"{name}:1:1", "a society file is a mapping: `name: …`, `members: …`"))
+    if reader.faults:
+        raise ConfigError(reader.faults)
+    reader.source.tree = cast("dict[str, Tree]", tree)
+    return reader.source
+
+
+def plain(value: Mapping[str, object]) -> Source:
+    """A mapping made in Python, as if it had been read; it has no marks."""
+    return Source("society", cast("dict[str, Tree]", _copied(value)))
+
+
+def _copied(value: object) -> object:
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Hashable, object]", value)
+        return {str(key): _copied(inner) for key, inner in items.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(inner) for inner in cast("list[object]", value)]
+    return value
+
+
+class _Reader:
+    """Turns composed nodes into a tree. Counts what aliases unfold to, so that none is a bomb."""
+
+    limit = 100_000
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.faults: list[Fault] = []
+        self._count = 0
+
+    def value(self, node: yaml.Node, path: Path_) -> Tree:
+        at = f"{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+        self.source.marks[path] = at
+        self._count += 1
+        if self._count > self.limit or len(path) > 50:
+            raise ConfigError([Fault(f"{self.source.name}:{at}", "too large or too deep for a society file")])
+        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
+            self.faults.append(Fault(f"{self.source.name}:{at}", f"tags like {node.tag} are not allowed"))
+            return None
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(inner, (*path, number)) for number, inner in enumerate(node.value)]
+        empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.style is None
+        return None if empty else str(node.value)
+
+    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Tree]:
+        tree: dict[str, Tree] = {}
+        for key, inner in node.value:
+            at = f"{self.source.name}:{key.start_mark.line + 1}:{key.start_mark.column + 1}"
+            if not isinstance(key, yaml.ScalarNode):
+                self.faults.append(Fault(at, "a key has to be plain text"))
+            elif key.value in tree:
+                self.faults.append(Fault(at, f"the key {key.value!r} stands here twice"))
+            else:
+                self.source.keys[(*path, key.value)] = at.removeprefix(self.source.name + ":")
+                tree[key.value] = self.value(inner, (*path, key.value))
+        return tree

@@ -1,0 +1,64 @@
+"""Structures: whose messages may reach whom.
+
+`STRUCTURES` names all of them; each is a specification with typed parameters, and `build(members)` makes the
+`Structure` of one society from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from nlsom.structure.custom import Edges
+from nlsom.structure.generated import Random, RandomDag, ScaleFree, SmallWorld
+from nlsom.structure.hearing import Hearing, Structure, edges, generations, hearing_classes
+from nlsom.structure.regular import Chain, Democracy, Everyone, Grid, Hierarchy, Ring
+from nlsom.structure.seats import Seats
+from nlsom.structure.social import Groups, Layers, Monarchy, Star
+from nlsom.structure.spec import StructureSpec
+
+STRUCTURES: Mapping[str, type[StructureSpec]] = MappingProxyType(
+    {
+        "monarchy": Monarchy,
+        "democracy": Democracy,
+        "hierarchy": Hierarchy,
+        "star": Star,
+        "ring": Ring,
+        "chain": Chain,
+        "layers": Layers,
+        "groups": Groups,
+        "grid": Grid,
+        "small_world": SmallWorld,
+        "scale_free": ScaleFree,
+        "random": Random,
+        "random_dag": RandomDag,
+        "edges": Edges,
+    }
+)
+"""Every structure by the name that a society's file calls it."""
+
+__all__ = [
+    "STRUCTURES",
+    "Chain",
+    "Democracy",
+    "Edges",
+    "Everyone",
+    "Grid",
+    "Groups",
+    "Hearing",
+    "Hierarchy",
+    "Layers",
+    "Monarchy",
+    "Random",
+    "RandomDag",
+    "Ring",
+    "ScaleFree",
+    "Seats",
+    "SmallWorld",
+    "Star",
+    "Structure",
+    "StructureSpec",
+    "edges",
+    "generations",
+    "hearing_classes",
+]

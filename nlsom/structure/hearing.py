@@ -1,0 +1,154 @@
+"""Who hears whom: the contract of a structure, and what can be asked of any of them."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+Hearing = range | tuple[int, ...]
+"""Places of members in declaration order, ascending: a range where they are consecutive, else a tuple."""
+
+
+class Structure(Protocol):
+    """Says whom each member may hear. Members are known by their place in declaration order."""
+
+    def hears(self, at: int) -> Hearing:
+        """Whom member `at` hears, ascending; equal for all who hear the same.
+
+        It holds `at` itself exactly where another member, each with its own words counted in, hears the very
+        same: then the own words stay in the transcript that both share. Elsewhere they are left out, and
+        reach the member by the tail of its prompt.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A structure written out: one hearing a member. Members who hear the same share one object."""
+
+    hearings: tuple[Hearing, ...]
+
+    def hears(self, at: int) -> Hearing:
+        """Looked up."""
+        return self.hearings[at]
+
+
+def hearing(ascending: Sequence[int]) -> Hearing:
+    """The one form that these members have in every structure, so that equal hearings are equal."""
+    if not ascending:
+        return range(0)
+    first, end = ascending[0], ascending[-1] + 1
+    return range(first, end) if end - first == len(ascending) else tuple(ascending)
+
+
+def table(heard: Sequence[Hearing]) -> Table:
+    """Makes a structure of whom each member hears, and settles where own words go.
+
+    Time and memory are those of the distinct objects in `heard`, where members who hear the same share them:
+    a role of 5,000 heard by another of 5,000 is one tuple.
+
+    Args:
+        heard: One hearing a member. Whether it holds the member itself makes no difference.
+    """
+    once: dict[Hearing, Hearing] = {}
+
+    def one(whom: Sequence[int]) -> Hearing:
+        """The same object for the same members."""
+        found = hearing(whom)
+        return once.setdefault(found, found)
+
+    # A sum of 128 random bits a member stands for a set of members, so that n sets that differ only in who
+    # asks need not be written out to be compared.
+    bits = [_bits(at) for at in range(len(heard))]
+    distinct = {id(whom): whom for whom in heard}
+    plain = {key: one(whom) for key, whom in distinct.items()}
+    sums = {key: sum(bits[b] for b in whom) for key, whom in distinct.items()}
+    inside = [_holds(whom, at) for at, whom in enumerate(heard)]
+    with_own = [
+        sums[id(whom)] + (0 if own else bits[at])
+        for at, (whom, own) in enumerate(zip(heard, inside, strict=True))
+    ]
+    sharing = Counter(with_own)
+    shared: dict[int, Hearing] = {}
+    out: list[Hearing] = []
+    for at, (whom, own, key) in enumerate(zip(heard, inside, with_own, strict=True)):
+        if sharing[key] > 1:
+            if key not in shared:
+                shared[key] = plain[id(whom)] if own else one(_with(whom, at))
+            out.append(shared[key])
+        else:
+            out.append(one([b for b in whom if b != at]) if own else plain[id(whom)])
+    return Table(tuple(out))
+
+
+def _bits(at: int) -> int:
+    return int.from_bytes(hashlib.blake2b(at.to_bytes(8), digest_size=16).digest())
+
+
+def _holds(whom: Hearing, at: int) -> bool:
+    if isinstance(whom, range):
+        return at in whom
+    place = bisect_left(whom, at)
+    return place < len(whom) and whom[place] == at
+
+
+def _with(whom: Hearing, at: int) -> Hearing:
+    place = bisect_left(whom, at)
+    return hearing((*whom[:place], at, *whom[place:]))
+
+
+def hearing_classes(structure: Structure, who: Iterable[int]) -> dict[Hearing, list[int]]:
+    """Groups members by what they hear: a democracy has one class, a ring one a member."""
+    # Members of a class mostly share one object: its identity saves hashing 10,000 numbers a member. The
+    # object is kept beside its class, so that its identity cannot pass to another.
+    seen: dict[int, tuple[Hearing, list[int]]] = {}
+    classes: dict[Hearing, list[int]] = {}
+    for at in who:
+        whom = structure.hears(at)
+        if (found := seen.get(id(whom))) is None:
+            found = seen[id(whom)] = (whom, classes.setdefault(whom, []))
+        found[1].append(at)
+    return classes
+
+
+def edges(structure: Structure, members: int) -> Iterator[tuple[int, int]]:
+    """Every edge (a, b), where b hears a; own words are no edge. Made one by one: there may be n² of them."""
+    for b in range(members):
+        for a in structure.hears(b):
+            if a != b:
+                yield a, b
+
+
+def generations(structure: Structure, members: int) -> list[tuple[int, ...]] | None:
+    """Orders members so that each comes after all whom it hears (as in MacNet, arXiv 2406.07155).
+
+    Args:
+        structure: Who hears whom.
+        members: How many there are.
+
+    Returns:
+        Groups of members, ascending, that can speak at the same time, each group after the ones whom it
+        hears; None if some hear each other in a circle, where there is no such order.
+    """
+    classes = list(hearing_classes(structure, range(members)).items())
+    hearers: list[list[int]] = [[] for _ in range(members)]
+    waits = [len(whom) for whom, _ in classes]
+    for number, (whom, _) in enumerate(classes):
+        for a in whom:
+            hearers[a].append(number)
+    out: list[tuple[int, ...]] = []
+    ready = [number for number, wait in enumerate(waits) if not wait]
+    while ready:
+        speakers = sorted(at for number in ready for at in classes[number][1])
+        out.append(tuple(speakers))
+        ready = list[int]()
+        for a in speakers:
+            for number in hearers[a]:
+                waits[number] -= 1
+                if not waits[number]:
+                    ready.append(number)
+    return out if sum(map(len, out)) == members else None

@@ -1,0 +1,55 @@
+"""Selectors: how a society's file names members of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from nlsom.errors import ConfigError, Fault
+from nlsom.member import Member
+
+
+class Seats:
+    """Finds members by selector: a member's name, a role, or `*` for everyone. Collects what it cannot find.
+
+    Attributes:
+        faults: What could not be found so far. `where` is the dotted path inside the specification.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.faults: list[Fault] = []
+        self._everyone = range(len(members))
+        self._named = {member.name: (at,) for at, member in enumerate(members)}
+        roles: dict[str, list[int]] = {}
+        for at, member in enumerate(members):
+            roles.setdefault(member.role, []).append(at)
+        self._roles = {role: tuple(places) for role, places in roles.items()}
+
+    def find(self, selector: str, *, where: str) -> Sequence[int]:
+        """Places of the members that `selector` means, ascending; empty, and one fault more, if none."""
+        if selector == "*":
+            return self._everyone
+        named, role = self._named.get(selector), self._roles.get(selector)
+        if named is not None and role is not None and named != role:
+            self.fault(where, f"{selector!r} is both a member and the role of others; rename one of them")
+            return ()
+        found = named or role
+        if found is None:
+            near = get_close_matches(selector, [*self._named, *self._roles], n=1)
+            known = f"did you mean {near[0]!r}?" if near else f"roles here: {', '.join(self._roles)}"
+            self.fault(where, f"no member or role {selector!r}; {known}")
+            return ()
+        return found
+
+    def has(self, selector: str) -> bool:
+        """Whether there is a member or a role of that name."""
+        return selector in self._named or selector in self._roles
+
+    def fault(self, where: str, what: str) -> None:
+        """Notes something else that is wrong."""
+        self.faults.append(Fault(where, what))
+
+    def check(self) -> None:
+        """Raises `ConfigError` with all faults, if there are any."""
+        if self.faults:
+            raise ConfigError(self.faults)

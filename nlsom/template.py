@@ -1,0 +1,112 @@
+"""Prompts: what a member is asked, in sandboxed Jinja. An undefined name is an error before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta
+from jinja2 import Template as Compiled
+from jinja2.sandbox import SandboxedEnvironment
+
+from nlsom.errors import UsageError
+from nlsom.member import Member
+from nlsom.task.base import Task
+
+VARIABLES = frozenset({"task", "member", "members", "round", "rounds", "label"})
+"""What a prompt may name: the task; the member asked; the names of all members; the round and how many there
+are; the label of the phase."""
+
+_ENVIRONMENT = SandboxedEnvironment(
+    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A prompt, compiled.
+
+    Attributes:
+        name: Where it came from, for messages.
+        source: Its text.
+        personal: Whether it names the member, so that it has to be rendered for each.
+    """
+
+    name: str
+    source: str
+    personal: bool
+    _compiled: Compiled
+
+    @classmethod
+    def of(cls, source: str, name: str = "inline prompt") -> Template:
+        """Compiles a prompt.
+
+        Raises:
+            UsageError: Its syntax is wrong, or it names something that no prompt may name.
+        """
+        try:
+            names = meta.find_undeclared_variables(_ENVIRONMENT.parse(source))
+            compiled = _ENVIRONMENT.from_string(source)
+        except TemplateSyntaxError as error:
+            raise UsageError(f"{name}, line {error.lineno}: {error.message}") from None
+        if unknown := sorted(names - VARIABLES):
+            raise UsageError(f"{name}: {unknown[0]!r} is not defined; a prompt may name {_listed(VARIABLES)}")
+        return cls(name, source, "member" in names, compiled)
+
+    def render(
+        self, *, task: Task, member: Member, members: Sequence[str], round: int, rounds: int, label: str
+    ) -> str:
+        """The prompt for one turn.
+
+        Raises:
+            UsageError: It asks for something that the task or the member does not have.
+        """
+        try:
+            return self._compiled.render(
+                task=task, member=member, members=members, round=round, rounds=rounds, label=label
+            ).strip()
+        except TemplateError as error:
+            raise UsageError(f"{self.name}: {error}") from None
+
+
+class Templates:
+    """Prompts by name, from folders; the first folder that has a prompt gives it.
+
+    In each folder a prompt of the task's kind (`vqa/answer.md`) comes before a general one (`answer.md`).
+    """
+
+    def __init__(self, folders: Iterable[Path | Traversable]) -> None:
+        self._folders = tuple(folders)
+
+    def get(self, name: str, kind: str) -> Template:
+        """The prompt `name` for tasks of a kind.
+
+        Raises:
+            UsageError: There is none, or it is faulty.
+        """
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            raise UsageError(f"{name!r} is no name of a prompt; for a text write `prompt: {{text: …}}`")
+        for folder in self._folders:
+            for file in (folder / kind / f"{name}.md", folder / f"{name}.md"):
+                if file.is_file():
+                    return Template.of(file.read_text(encoding="utf-8"), f"prompt {name!r}")
+        near = difflib.get_close_matches(name, self.names(kind), 1)
+        meant = f"; did you mean {near[0]!r}?" if near else f"; there are {_listed(self.names(kind))}"
+        raise UsageError(f"there is no prompt {name!r} for {kind}{meant}")
+
+    def names(self, kind: str) -> list[str]:
+        """The names of all prompts for tasks of a kind."""
+        found: set[str] = set()
+        for folder in self._folders:
+            for place in (folder / kind, folder):
+                if place.is_dir():
+                    found.update(file.name[:-3] for file in place.iterdir() if file.name.endswith(".md"))
+        return sorted(found)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,165 @@
+"""The contract of a trace.
+
+Resume after a crash, replay without a model, "what if member 7 had been absent" and a cache of model calls
+are one thing: the same program runs again, and asks only for what has no outcome yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from nlsom.message import Frozen
+
+SCHEMA = 1
+"""Version of keys and records; part of every key."""
+
+Kind = Literal["replied", "abstained", "cancelled", "reused", "closed", "verdict"]
+
+OUTCOMES: frozenset[Kind] = frozenset({"replied", "abstained", "cancelled"})
+
+
+class Header(Frozen):
+    """What a mindstorm is: written once, before its first record.
+
+    Attributes:
+        mindstorm: Its id, made from society, task and seed: the same question to the same society with the
+            same seed is the same mindstorm.
+        society: Name of the society.
+        digest: SHA-256 (hex) of the society.
+        members: Names and roles, in declaration order.
+        kind: Kind of the task.
+        task: The task.
+        seed: The run's seed.
+        started: When it was first begun, in seconds since 1970 (UTC). In no key.
+        frozen: What was read once and holds for the whole mindstorm, such as reputations, with its digest.
+    """
+
+    mindstorm: str
+    society: str
+    digest: str
+    members: tuple[tuple[str, str], ...]
+    kind: str
+    task: JsonValue
+    seed: int
+    started: float
+    frozen: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One entry of the log.
+
+    Attributes:
+        mindstorm: The mindstorm it belongs to.
+        kind: `replied`, `abstained` (cause), `cancelled` (reason): the outcome of a turn. `reused`: this
+            mindstorm took the outcome that another stored under the same key. `closed`: a phase ended early,
+            and who counted. `verdict`: what it came to.
+        key: Key of the turn; "" for `closed` and `verdict`.
+        member: Who was asked.
+        phase: Name of the phase.
+        label: What the phase calls its messages.
+        round: From 1.
+        body: What was said (JSON), the cause or reason (text), who counted (JSON), the verdict (JSON).
+    """
+
+    mindstorm: str
+    kind: Kind
+    key: str = ""
+    member: str = ""
+    phase: str = ""
+    label: str = ""
+    round: int = 0
+    body: bytes = b""
+
+
+@dataclass(slots=True)
+class History:
+    """What a trace holds of one mindstorm when it is opened.
+
+    Attributes:
+        outcomes: By key.
+        closed: By phase and round: the members who counted.
+    """
+
+    outcomes: dict[str, Record] = field(default_factory=dict[str, Record])
+    closed: dict[tuple[str, int], Record] = field(default_factory=dict[tuple[str, int], Record])
+
+    def add(self, record: Record) -> None:
+        """Takes a record in; an outcome replaces one that is not a reply, and never a reply."""
+        if record.kind in OUTCOMES:
+            known = self.outcomes.get(record.key)
+            if known is None or known.kind != "replied":
+                self.outcomes[record.key] = record
+        elif record.kind == "closed":
+            self.closed[record.phase, record.round] = record
+
+
+class Trace(Protocol):
+    """An append-only log. One mindstorm is written by one scheduler at a time."""
+
+    async def open(self, header: Header) -> History:
+        """Begins a mindstorm, or takes up one that was begun before, and returns what is known of it.
+
+        Raises:
+            TraceError: The trace cannot be read or written.
+        """
+        ...
+
+    async def find(self, keys: Sequence[str]) -> dict[str, Record]:
+        """Replies stored under these keys by any mindstorm of this trace."""
+        ...
+
+    def append(self, record: Record) -> None:
+        """Appends a record. Never waits; `durable` says when it is safe."""
+        ...
+
+    async def durable(self) -> None:
+        """Waits until all that was appended so far survives the end of this process.
+
+        Raises:
+            TraceError: It could not be written. What was durable before is still there.
+        """
+        ...
+
+    def leave(self, mindstorm: str) -> None:
+        """Drops what is held in memory for a mindstorm that is over; its records stay."""
+        ...
+
+    def mindstorms(self) -> AsyncIterator[Header]:
+        """The mindstorms of this trace, in the order they were begun."""
+        ...
+
+    def records(self, mindstorm: str) -> AsyncIterator[Record]:
+        """The records of a mindstorm, in the order they were appended; reused replies stand in full."""
+        ...
+
+    async def close(self) -> None:
+        """Makes durable what was appended, and lets go of the store."""
+        ...
+
+
+def lines(header: Header, records: Iterable[Record]) -> Iterable[str]:
+    """A mindstorm as JSON lines: its header, then a line a record."""
+    import json
+
+    yield header.model_dump_json()
+    for record in records:
+        text = record.body.decode()
+        body: object = text if record.kind in ("abstained", "cancelled") else json.loads(text or "null")
+        yield json.dumps(
+            {
+                "mindstorm": record.mindstorm,
+                "kind": record.kind,
+                "key": record.key,
+                "member": record.member,
+                "phase": record.phase,
+                "label": record.label,
+                "round": record.round,
+                "body": body,
+            },
+            ensure_ascii=False,
+        )

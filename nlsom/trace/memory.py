@@ -1,0 +1,62 @@
+"""A trace in memory: for tests, for replays within a process, and for the shape of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from nlsom.errors import TraceError
+from nlsom.trace.contract import Header, History, Record
+
+
+class MemoryTrace:
+    """Keeps records as bytes, for as long as it lives."""
+
+    def __init__(self) -> None:
+        self._headers: dict[str, Header] = {}
+        self._records: dict[str, list[Record]] = {}
+        self._replies: dict[str, Record] = {}
+
+    async def open(self, header: Header) -> History:
+        """Begins or takes up a mindstorm; see `Trace.open`."""
+        self._headers.setdefault(header.mindstorm, header)
+        self._records.setdefault(header.mindstorm, [])
+        history = History()
+        async for record in self.records(header.mindstorm):
+            history.add(record)
+        return history
+
+    async def find(self, keys: Sequence[str]) -> dict[str, Record]:
+        """Replies stored under these keys; see `Trace.find`."""
+        return {key: self._replies[key] for key in keys if key in self._replies}
+
+    def append(self, record: Record) -> None:
+        """Appends a record; see `Trace.append`."""
+        if record.mindstorm not in self._records:
+            raise TraceError(f"mindstorm {record.mindstorm!r} was not opened")
+        self._records[record.mindstorm].append(record)
+        if record.kind == "replied":
+            self._replies.setdefault(record.key, record)
+
+    async def durable(self) -> None:
+        """Returns at once: nothing here survives the process."""
+
+    def leave(self, mindstorm: str) -> None:
+        """Nothing is held beside the records."""
+
+    async def mindstorms(self) -> AsyncIterator[Header]:
+        """The mindstorms; see `Trace.mindstorms`."""
+        for header in list(self._headers.values()):
+            yield header
+
+    async def records(self, mindstorm: str) -> AsyncIterator[Record]:
+        """The records of a mindstorm; see `Trace.records`."""
+        for record in list(self._records.get(mindstorm, ())):
+            if record.kind == "reused":
+                stored = self._replies[record.key]
+                yield replace(record, kind="replied", body=stored.body)
+            else:
+                yield record
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

@@ -1,0 +1,177 @@
+"""From what was said to votes, and from votes to a verdict. Pure functions of the minutes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from nlsom.form import ChoiceForm, Form, NumberForm, RankingForm, ScoresForm, TextForm, YesNoForm
+from nlsom.message import Approval, Ballot, Choice, Message, Ranking, Said, Scores
+from nlsom.minutes import Minutes
+from nlsom.phase import FormName, Until
+from nlsom.program import Program
+from nlsom.rules import break_tie
+from nlsom.task.base import Task
+from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
+
+
+def form_of(form: FormName | Form, task: Task, minutes: Minutes) -> Form:
+    """The form that a phase asks for.
+
+    `answer` is the task's own. `choice`, `ranking` and `scores` are over the task's choices; where it has
+    none, over the different answers given so far.
+    """
+    if not isinstance(form, str):
+        return form
+    match form:
+        case "text":
+            return TextForm()
+        case "answer":
+            return task.form()
+        case "yes_no":
+            return YesNoForm()
+        case "number":
+            return NumberForm()
+        case "choice" | "ranking" | "scores":
+            options = task.choices or _alternatives(minutes, task)
+            if not options:
+                return task.form()
+            kinds = {"choice": ChoiceForm, "ranking": RankingForm, "scores": ScoresForm}
+            return kinds[form](options=options)
+
+
+def is_over(until: Until, of: Sequence[int], minutes: Minutes, task: Task) -> bool:
+    """Whether a `repeat` ends after this round."""
+    answers = minutes.labelled(until.over)
+    if until.agreement is not None and _agreement(answers, task) >= until.agreement:
+        return True
+    if until.unchanged and _unchanged(answers, task):
+        return True
+    if until.confident is not None:
+        said = [minutes.of(at)[-1].said for at in of if minutes.of(at)]
+        return bool(said) and all((one.confidence or 0.0) >= until.confident for one in said)
+    return False
+
+
+def decide(
+    program: Program, minutes: Minutes, task: Task, *, cut_short: bool, seed: int
+) -> tuple[Verdict, tuple[Abstention, ...]]:
+    """The verdict on what was said, and who voted for nothing that could be read.
+
+    A mindstorm that was cut short takes, from a voter who did not get to vote, the answer it gave last.
+    """
+    decision = program.decision
+    votes: list[Vote] = []
+    unread: list[Abstention] = []
+    for at in decision.of:
+        said = minutes.of(at)
+        last = next((message for message in reversed(said) if message.label == decision.over), None)
+        if last is None and cut_short:
+            last = next((message for message in reversed(said) if _ballot(message.said, task)[0]), None)
+        if last is None:
+            continue
+        ballot, cause = _ballot(last.said, task)
+        votes.append(Vote(program.members[at].name, ballot, last.said.confidence))
+        if ballot is None:
+            unread.append(Abstention(member=last.sender, phase=last.phase, round=last.round, cause=cause))
+    alternatives = task.choices or _alternatives_of(votes)
+    count = decision.rule(votes, alternatives)
+    unread += [_uncounted(minutes, voter, cause, decision.over) for voter, cause in count.uncounted.items()]
+    winners = count.winners
+    answer = break_tie(
+        winners, decision.tie_break, alternatives=alternatives, votes=votes, seed=seed, salt=task.digest
+    )
+    verdict = Verdict(
+        answer=answer,
+        confidence=count.confidence if answer is not None else None,
+        rule=decision.name,
+        tally=count.tally,
+        pairwise=count.pairwise,
+        tied=winners if len(winners) > 1 else (),
+    )
+    return verdict, tuple(unread)
+
+
+def _uncounted(minutes: Minutes, voter: str, cause: str, over: str) -> Abstention:
+    last = next((m for m in reversed(list(minutes)) if m.sender == voter and m.label == over), None)
+    phase, number = (last.phase, last.round) if last else (over, 0)
+    return Abstention(member=voter, phase=phase, round=number, cause=cause)
+
+
+def settled(program: Program, said: Sequence[Message], waiting: int, task: Task, form: Form) -> bool:
+    """Whether the rest cannot change the winner any more."""
+    rule = program.decision.rule
+    if not isinstance(rule, SettlingRule):
+        return False
+    votes = [Vote(m.sender, _ballot(m.said, task)[0], m.said.confidence) for m in said]
+    alternatives = task.choices or tuple(getattr(form, "options", ()))
+    return rule.settled(votes, [None] * waiting, alternatives)
+
+
+def _ballot(said: Said, task: Task) -> tuple[Ballot | None, str]:
+    """The vote that a member's words come down to, its alternatives canonical; or why there is none."""
+    if said.ballot is not None:
+        return _canonical(said.ballot, task)
+    if said.why is not None:
+        return None, said.why
+    answer = task.canonical(said.answer if said.answer is not None else said.text)
+    return (Choice(choice=answer), "") if answer is not None else (None, "does not know")
+
+
+def _canonical(ballot: Ballot, task: Task) -> tuple[Ballot | None, str]:
+    match ballot:
+        case Choice(choice=choice):
+            answer = task.canonical(choice)
+            return (Choice(choice=answer), "") if answer is not None else (None, "does not know")
+        case Approval(approved=approved):
+            return Approval(approved=_kept(approved, task)), ""
+        case Ranking(ranking=ranking):
+            return Ranking(ranking=_kept(ranking, task)), ""
+        case Scores(scores=scores):
+            named = ((task.canonical(name), score) for name, score in scores.items())
+            return Scores(scores={name: score for name, score in named if name is not None}), ""
+
+
+def _kept(names: Sequence[str], task: Task) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for name in names if (one := task.canonical(name)) is not None))
+
+
+def _alternatives(minutes: Minutes, task: Task) -> tuple[str, ...]:
+    """The different answers given so far, in the order they were first given."""
+    answers = (task.canonical(m.said.answer) for m in minutes if m.said.answer is not None)
+    return tuple(dict.fromkeys(answer for answer in answers if answer is not None))
+
+
+def _alternatives_of(votes: Sequence[Vote]) -> tuple[str, ...]:
+    named: dict[str, None] = {}
+    for vote in votes:
+        match vote.ballot:
+            case Choice(choice=choice):
+                named[choice] = None
+            case Approval(approved=names) | Ranking(ranking=names):
+                named.update(dict.fromkeys(names))
+            case Scores(scores=scores):
+                named.update(dict.fromkeys(scores))
+            case None:
+                pass
+    return tuple(named)
+
+
+def _agreement(answers: Sequence[Message], task: Task) -> float:
+    """The most frequent answer's share of the members who answered, by each one's last answer."""
+    last = {message.sender: _answer(message, task) for message in answers}
+    known = [answer for answer in last.values() if answer is not None]
+    return Counter(known).most_common(1)[0][1] / len(known) if known else 0.0
+
+
+def _unchanged(answers: Sequence[Message], task: Task) -> bool:
+    """Whether everybody's last answer is the one of the round before."""
+    by_sender: dict[str, list[str | None]] = {}
+    for message in answers:
+        by_sender.setdefault(message.sender, []).append(_answer(message, task))
+    return bool(by_sender) and all(len(own) > 1 and own[-1] == own[-2] for own in by_sender.values())
+
+
+def _answer(message: Message, task: Task) -> str | None:
+    ballot, _ = _ballot(message.said, task)
+    return ballot.choice if isinstance(ballot, Choice) else None

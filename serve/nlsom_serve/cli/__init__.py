@@ -1,0 +1,42 @@
+"""The command line. Each command is a thin layer over the library; `--json` prints what programs read.
+
+Exit codes: 0 answered, 1 a fault of nlsom or of a model, 2 wrong usage or file, 3 no verdict, 4 a model or
+service could not be had, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from nlsom.errors import NlsomError
+from nlsom_serve.cli import agents, ask, doctor, models, replay, societies
+from nlsom_serve.cli.screen import fail
+
+app = typer.Typer(
+    name="nlsom",
+    help="Societies of models that think together about pictures.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ask")(ask.ask)
+app.command("caption")(ask.caption)
+app.add_typer(societies.app, name="societies")
+app.add_typer(agents.app, name="agents")
+app.add_typer(models.app, name="models")
+app.command("replay")(replay.replay)
+app.command("doctor")(doctor.doctor)
+
+
+def main() -> None:
+    """Runs the command line; errors that nlsom raises on purpose are told in one message, no traceback."""
+    try:
+        app()
+    except NlsomError as error:
+        fail(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,41 @@
+"""`nlsom agents`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from nlsom import plugins
+from nlsom.errors import NlsomError
+from nlsom_serve.cli.options import AsJson
+from nlsom_serve.cli.screen import out, print_json
+
+app = typer.Typer(help="The agents that can sit in a society.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_agents(json: AsJson = False) -> None:
+    """Lists the installed agents and what each is.
+
+    Example: `nlsom agents list`
+    """
+    rows = [{"agent": name, **_about(name)} for name in sorted(plugins.installed("agents"))]
+    if json:
+        print_json(rows)
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(f"[bold]{row['agent']}[/]", row["about"])
+    out.print(table)
+
+
+def _about(name: str) -> dict[str, Any]:
+    try:
+        factory = plugins.load("agents", name)
+    except NlsomError as error:
+        return {"about": str(error), "available": False}
+    told = (inspect.getdoc(factory) or "").split("\n\n")[0].replace("\n", " ")
+    return {"about": told, "available": True}

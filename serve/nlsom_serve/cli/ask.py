@@ -1,0 +1,109 @@
+"""`nlsom ask` and `nlsom caption`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlsom.errors import NoVerdict
+from nlsom.verdict import Verdict
+from nlsom_serve.cli.options import (
+    AsJson,
+    Images,
+    Models,
+    Overrides,
+    Quiet,
+    RetryFailed,
+    Seed,
+    SocietyName,
+    TraceFile,
+    opened,
+    picture,
+)
+from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
+
+
+def ask(
+    society: SocietyName,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is asked.")],
+    image: Images = None,
+    choices: Annotated[
+        str | None,
+        typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
+    ] = None,
+    model: Models = None,
+    set: Overrides = None,
+    seed: Seed = 0,
+    trace: TraceFile = None,
+    retry_failed: RetryFailed = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Asks a society a question, and shows it think.
+
+    Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
+    """
+    options = [option.strip() for option in choices.split(",") if option.strip()] if choices else []
+    _run(society, question, image, options, model, set, seed, trace, retry_failed, json, quiet)
+
+
+def caption(
+    society: SocietyName,
+    image: Images = None,
+    model: Models = None,
+    set: Overrides = None,
+    seed: Seed = 0,
+    trace: TraceFile = None,
+    retry_failed: RetryFailed = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Lets a society write the caption of a picture.
+
+    Example: `nlsom caption caption-monarchy --image coffee.jpg`
+    """
+    if not image:
+        raise typer.BadParameter("a caption needs a picture: --image PATH_OR_URL")
+    _run(society, None, image, (), model, set, seed, trace, retry_failed, json, quiet)
+
+
+def _run(
+    society: str,
+    question: str | None,
+    images: Sequence[str] | None,
+    choices: Sequence[str],
+    models: Sequence[str] | None,
+    overrides: Sequence[str] | None,
+    seed: int,
+    trace: Path | None,
+    retry_failed: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    async def work() -> Verdict:
+        async with opened(
+            society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed
+        ) as made:
+            pictures = [picture(one) for one in images or ()]
+            task = await made.make_task(question, images=pictures, choices=choices)
+            if as_json or quiet:
+                return await made.ask(task, seed=seed)
+            dialogue = Dialogue()
+            async with made.mindstorm(task, seed=seed) as storm:
+                async for event in storm:
+                    dialogue.show(event)
+                return await storm.verdict()
+
+    verdict = asyncio.run(work())
+    if as_json:
+        print_json(verdict.model_dump(mode="json"))
+    elif quiet:
+        out.print(verdict.answer or "", markup=False, soft_wrap=True)
+    else:
+        show_verdict(verdict)
+    if verdict.answer is None:
+        raise typer.Exit(NoVerdict.exit_code)

@@ -1,0 +1,111 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nlsom.config import load, shipped
+from nlsom.errors import UsageError
+from nlsom.society import Society
+from nlsom.trace import SqliteTrace
+from nlsom_agents.local.embedded import Embedded
+from nlsom_serve.cli.fetching import fetch
+from nlsom_societies.samples import sample
+
+
+def complete_society(incomplete: str) -> list[str]:
+    """Names of installed societies, for the shell."""
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
+SocietyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOCIETY", help="An installed society, or a YAML file.", autocompletion=complete_society
+    ),
+]
+Images = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--image",
+        "-i",
+        metavar="PATH_OR_URL",
+        help="A picture, or sample:NAME for a shipped one; give it again for more.",
+    ),
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME=URL[#MODEL]",
+        help="Fills a model of the society: a server's URL, or the name of an embedded model.",
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", "-s", metavar="KEY=VALUE", help="Overrides a field of the file, such as limits.tokens=5000."
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="The run's seed.")]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option("--trace", metavar="FILE", help="Keeps every outcome; run again, it goes on where it was."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Prints one JSON object instead.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Prints the answer only.")]
+RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="With --trace: asks members again that abstained before.")
+]
+
+
+def read_models(given: Sequence[str] | None) -> dict[str, str]:
+    """`NAME=URL` options by name."""
+    models: dict[str, str] = {}
+    for option in given or ():
+        name, equals, where = option.partition("=")
+        if not equals or not name or not where:
+            raise UsageError(
+                f"--model {option}: write NAME=URL[#MODEL], such as vlm=http://127.0.0.1:8000/v1"
+            )
+        models[name] = where
+    return models
+
+
+def picture(given: str) -> str:
+    """A picture as the command line names it: `sample:cat` is one that is shipped."""
+    scheme, colon, name = given.partition(":")
+    return str(sample(name)) if colon and scheme == "sample" else given
+
+
+def fetch_missing(society: Society) -> None:
+    """Fetches the embedded models that a society needs and that are not in the cache yet."""
+    for model in {
+        id(model): model for seat in society.seats if (model := getattr(seat.agent, "model", None))
+    }.values():
+        if isinstance(model, Embedded) and (name := model.missing()) is not None:
+            fetch(name)
+
+
+@asynccontextmanager
+async def opened(
+    society: str,
+    *,
+    models: Sequence[str] | None,
+    overrides: Sequence[str] | None,
+    trace: Path | None,
+    retry_failed: bool = False,
+) -> AsyncGenerator[Society]:
+    """A society from the options that all commands share, with its trace; both open."""
+    made = load(society, models=read_models(models), overrides=overrides or (), retry_failed=retry_failed)
+    fetch_missing(made)
+    async with AsyncExitStack() as stack:
+        if trace is not None:
+            made.trace = await stack.enter_async_context(SqliteTrace(trace))
+        yield await stack.enter_async_context(made)

@@ -1,0 +1,123 @@
+"""What the command line shows: dialogue as it happens, verdicts, faults."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from nlsom.errors import ConfigError, NlsomError
+from nlsom.event import Abstained, Asked, Event, Lagged, RoundClosed, Spoke, Started
+from nlsom.message import Message
+from nlsom.verdict import Verdict
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+_COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red", "bright_cyan", "bright_magenta")
+
+
+def fail(error: NlsomError) -> None:
+    """Tells an error on standard error; all faults of a file, a line each."""
+    if isinstance(error, ConfigError):
+        for fault in error.faults:
+            err.print(f"[bold]{escape(fault.where)}[/]: {escape(fault.what)}", soft_wrap=True)
+        number = len(error.faults)
+        err.print(f"[red]nlsom: {number} fault{'s' if number != 1 else ''}[/]")
+    else:
+        err.print(f"[red]nlsom:[/] {escape(str(error))}", soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Prints one JSON value, as it is, for programs."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201
+
+
+class Dialogue:
+    """Prints what members say, phase by phase."""
+
+    def __init__(self, console: Console = out) -> None:
+        self._console = console
+        self._phase: tuple[str, int] | None = None
+        self._colours: dict[str, str] = {}
+
+    def show(self, event: Event) -> None:
+        """Shows an event."""
+        match event:
+            case Started():
+                self._console.print(f"[bold]{escape(event.society)}[/]: {escape(event.task.question)}")
+                for number, choice in enumerate(event.task.choices):
+                    self._console.print(
+                        f"  {chr(65 + number) if number < 26 else number + 1}. {escape(choice)}"
+                    )
+            case Asked():
+                self._open(event.phase, event.round)
+            case Spoke():
+                self.message(event.message, again=event.again)
+            case Abstained(abstention=abstention):
+                self._open(abstention.phase, abstention.round)
+                self._console.print(
+                    f"  [dim]{escape(abstention.member)} abstains: {escape(abstention.cause)}[/]",
+                    soft_wrap=True,
+                )
+            case Lagged(missed=missed):
+                self._console.print(f"  [dim]({missed} events were not shown in time)[/]")
+            case RoundClosed() | _:
+                pass
+
+    def message(self, message: Message, *, again: bool = False) -> None:
+        """Shows what a member said."""
+        self._open(message.phase, message.round)
+        colour = self._colours.setdefault(message.sender, _COLOURS[len(self._colours) % len(_COLOURS)])
+        said = message.said
+        line = Text("  ")
+        line.append(message.sender, style=f"bold {colour}")
+        line.append(": ")
+        line.append(" ".join(said.text.split()) if said.text else "(nothing)")
+        notes: list[str] = []
+        if said.answer is not None and said.answer != said.text.strip():
+            notes.append(f"→ {said.answer}")
+        if said.confidence is not None:
+            notes.append(f"{said.confidence:.0%} sure")
+        if said.why is not None:
+            notes.append("no answer" if said.why == said.text else f"no answer: {said.why}")
+        if again:
+            notes.append("from the trace")
+        if notes:
+            line.append(f"  ({', '.join(notes)})", style="dim")
+        self._console.print(line, soft_wrap=True)
+
+    def _open(self, phase: str, round: int) -> None:
+        if self._phase != (phase, round):
+            self._phase = (phase, round)
+            self._console.print(f"\n[dim]── {escape(phase)}, round {round}[/]")
+
+
+def show_verdict(verdict: Verdict, console: Console = out) -> None:
+    """Shows a verdict: the answer, how it came about, and what it cost."""
+    console.print()
+    if verdict.answer is not None:
+        sure = f"  [dim]({verdict.confidence:.0%})[/]" if verdict.confidence is not None else ""
+        console.print(f"[bold green]{escape(verdict.answer)}[/]{sure}", soft_wrap=True)
+    elif verdict.tied:
+        console.print(f"[bold yellow]no verdict: tied between {escape(', '.join(verdict.tied))}[/]")
+    else:
+        console.print("[bold yellow]no verdict: nobody gave an answer that could be counted[/]")
+    if len(verdict.tally) > 1:
+        tally = ", ".join(f"{name} {score:g}" for name, score in verdict.tally.items() if score)
+        console.print(f"[dim]{verdict.rule}: {escape(tally)}[/]", soft_wrap=True)
+    if verdict.answer is None or verdict.cut_short:
+        for one in verdict.abstained:
+            where = f"{escape(one.member)} abstained ({escape(one.phase)}, round {one.round})"
+            console.print(f"[dim]{where}: {escape(one.cause)}[/]", soft_wrap=True)
+    if verdict.cut_short:
+        console.print(f"[yellow]cut short by its limit of {escape(verdict.cut_short)}[/]", soft_wrap=True)
+    usage = verdict.usage
+    cached = "" if usage.cached_tokens is None else f" ({usage.cached_tokens} cached)"
+    console.print(
+        f"[dim]{verdict.rounds} rounds, {usage.calls} model calls, {usage.prompt_tokens} tokens read{cached},"
+        f" {usage.completion_tokens} written, {usage.seconds:.1f} s[/]"
+    )
