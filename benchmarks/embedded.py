@@ -15,11 +15,10 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from nlsom_agents.local.embedded import Embedded
-
 from nlsom.form import TextForm
 from nlsom.media import MediaStore
 from nlsom.model import Completion, Prompt, Settings
+from nlsom_agents.local.embedded import Embedded
 
 MEMBERS = 16
 TOGETHER_AT_LEAST = 4.0  # times the generated tokens a second of one after the other

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from nlsom_serve.vllm import Metrics, serving
 
 from nlsom.form import ChoiceForm
 from nlsom.media import MediaStore
 from nlsom.model import Prompt
+from nlsom_serve.vllm import Metrics, serving
 
 ROLES = ("a doctor", "an artist", "a pilot", "a cook")
 Messages = list[dict[str, str]]

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import httpx
+
 from nlsom_serve.vllm import Metrics, Server, serving
 
 SOCIETIES = ("vqa-monarchy", "vqa-democracy")

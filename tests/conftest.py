@@ -10,7 +10,12 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
+
+# A busy machine makes any example slow; how slow says nothing about the code.
+hypothesis.settings.register_profile("nlsom", deadline=None)
+hypothesis.settings.load_profile("nlsom")
 
 
 def _is_loopback(address: Any) -> bool:

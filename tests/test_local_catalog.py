@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_agents.local import catalog
 from nlsom_agents.local.embedded import Embedded
 from nlsom_agents.local.gguf import context_length
-
-from nlsom.errors import ModelUnavailable, UsageError
 
 
 def text(value: str) -> bytes:

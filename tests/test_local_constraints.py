@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from nlsom_agents.local.constraints import grammar_for
 
 from nlsom.errors import ModelError
 from nlsom.form import ChoiceForm, Constraint, NumberForm, RankingForm, ScoresForm
+from nlsom_agents.local.constraints import grammar_for
 
 
 def test_a_choice_becomes_a_grammar_with_its_options_quoted() -> None:

@@ -14,17 +14,17 @@ from typing import Any
 import openvino_genai as genai
 import pytest
 import pytest_asyncio
-from nlsom_agents.local import catalog, worker
-from nlsom_agents.local.batch import Batch, Outcome, Request
-from nlsom_agents.local.embed import Sentences
-from nlsom_agents.local.embedded import Embedded
-from nlsom_agents.local.fetch import pull
 
 from nlsom.errors import ModelError, ModelUnavailable, PromptTooLong
 from nlsom.form import ChoiceForm, Form, JsonForm, NumberForm, RankingForm, TextForm, YesNoForm
 from nlsom.media import MediaStore
 from nlsom.message import Image
 from nlsom.model import Completion, Prompt, Settings
+from nlsom_agents.local import catalog, worker
+from nlsom_agents.local.batch import Batch, Outcome, Request
+from nlsom_agents.local.embed import Sentences
+from nlsom_agents.local.embedded import Embedded
+from nlsom_agents.local.fetch import pull
 
 pytestmark = [pytest.mark.real_model, pytest.mark.asyncio(loop_scope="module")]
 

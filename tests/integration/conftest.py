@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from nlsom_serve.vllm import Server, serving
 from nlsom_serve.vllm.home import home
 

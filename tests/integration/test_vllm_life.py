@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from nlsom_serve.vllm import first_end, serving, state
-from nlsom_serve.vllm.state import Server
 
 from nlsom.errors import ModelUnavailable
+from nlsom_serve.vllm import first_end, serving, state
+from nlsom_serve.vllm.state import Server
 
 pytestmark = pytest.mark.vllm
 
