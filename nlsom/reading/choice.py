@@ -6,7 +6,7 @@ Rules, as a careful reader would state them:
 2. Otherwise the last explicit statement counts ("the answer is B", "Answer: B", a box, a tag,
    "no, actually C").
 3. Otherwise what is plainly decided counts: the reply begins with the option, ends with it as a sentence of
-   its own, or says "I choose B", "it is B", "B is correct".
+   its own, names it in full ("(B) a cat"), or says "I choose B", "it is B", "B is correct".
 4. Otherwise the only option that is mentioned at all counts.
 
 What is denied ("not B", "A does not fit") is no choice. Two options at the same level, options joined
@@ -33,6 +33,9 @@ _CLAUSE_END = re.compile(
     r"[,.;!?\n](?:\s|$)|(?<!thing )(?<!all )\bbut\b|\b(?:so|therefore|hence|thus)\b", re.I
 )
 
+_NAME = re.compile(r"\A\W*(?:option|choice|answer)\b\s*:?", re.I)
+_EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
+
 Read = tuple[int | None, str]
 
 
@@ -54,16 +57,13 @@ def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Rea
         if (alone := _alone(whole, options, labels)) is not None:
             return alone
     texts = find_texts(plain, options, labels)
-    return _Judge(
-        plain, options, sorted([*texts, *find_labels(plain, labels, texts)], key=lambda m: m.start)
-    ).judge()
+    mentions = sorted([*texts, *find_labels(plain, labels, texts)], key=lambda mention: mention.start)
+    return _Judge(plain, options, mentions).judge()
 
 
 def _alone(plain: str, options: Sequence[str], labels: Sequence[str]) -> Read | None:
     """The reply that is nothing but a label or an option."""
-    bare = re.sub(
-        r"^[\W_]+|[\W_]+$", "", re.sub(r"\A\W*(?:option|choice|answer)\b\s*:?", "", plain, flags=re.I)
-    )
+    bare = _EDGES.sub("", _NAME.sub("", plain))
     if bare in labels:
         return labels.index(bare), "the label alone"
     for same in (fold, _bare, _as_number):

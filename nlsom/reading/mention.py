@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nlsom.reading.clean import clean
 
 WORD = r"A-Za-z0-9À-ɏ"
+_AHEAD = 80  # characters behind a letter that tell whether it is a label
 _ARTICLE = re.compile(r"(?:a|an|the|some)\s+(?=\S)", re.I)
 # No noun begins with these, so an "A" before one of them is a letter and not the article.
 _NOT_AFTER_ARTICLE = (
@@ -101,15 +102,15 @@ def find_labels(plain: str, labels: Sequence[str], texts: Sequence[Mention]) -> 
         rf"|(?<![{WORD}'_$\\-])(?P<bare>{names})(?![{WORD}'_-]|\.\w)",
         re.I,
     )
-    inside = [(text.start, text.end) for text in texts if text.end - text.start > 1]
+    inside = {place for text in texts if text.end - text.start > 1 for place in range(text.start, text.end)}
     for hit in pattern.finditer(plain):
         at = index[(hit["inner"] or hit["bare"]).casefold()]
         if hit["marked"]:
             yield Mention(at, hit.start(), hit.end(), "marked")
             continue
-        if any(start <= hit.start() and hit.end() <= end for start, end in inside):
+        if hit.start() in inside:
             continue
-        letter, after = hit["bare"], plain[hit.end() :]
+        letter, after = hit["bare"], plain[hit.end() : hit.end() + _AHEAD]
         if letter.isdigit():
             yield Mention(at, hit.start(), hit.end(), "lower")
         elif letter.isupper():

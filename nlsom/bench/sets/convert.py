@@ -20,7 +20,7 @@ from nlsom.task import CaptionTask, VqaTask
 
 def question(
     *,
-    id: str = "question_id",  # noqa: A002 - the column is called so
+    id: str = "question_id",
     ask: str = "question",
     picture: str = "@image",
     answers: str = "",
@@ -64,7 +64,7 @@ def question(
     return convert
 
 
-def caption(*, id: str, references: str, picture: str, meta: tuple[str, ...] = ()) -> Convert:  # noqa: A002
+def caption(*, id: str, references: str, picture: str, meta: tuple[str, ...] = ()) -> Convert:
     """Records that hold a picture with its captions; columns as in `question`."""
 
     def convert(row: Row, find: Pictures) -> Sample:
