@@ -49,8 +49,9 @@ def main() -> None:
 def convert(file: Path, folder: Path) -> None:
     """Writes a GGUF model in the engine's own format, once.
 
-    Reading that format instead of GGUF cuts the start of a 1.5B model from 12 to 3 seconds and its memory
-    from 3.7 to 0.9 GB. The folder appears whole or not at all.
+    Reading that format instead of GGUF cuts the start of a 1.5B model from 12 to 3 seconds and its peak of
+    memory from 3.7 to 2.8 GB (0.9 GB until the first request makes the engine repack the weights). The folder
+    appears whole or not at all.
     """
     if folder.is_dir():
         return
