@@ -12,8 +12,7 @@ WORD = r"A-Za-z0-9À-ɏ"
 _AHEAD = 80  # characters behind a letter that tell whether it is a label
 _ARTICLE = re.compile(r"(?:a|an|the|some)\s+(?=\S)", re.I)
 # No noun begins with these, so an "A" before one of them is a letter and not the article.
-_NOT_AFTER_AHEAD = 80  # characters behind a letter that tell whether it is a label
-_ARTICLE = (
+_NOT_AFTER_ARTICLE = (
     r"(?:is|was|are|were|isn't|because|since|as|and|or|but|seems|appears|fits|looks|matches|would|will|does|doesn't|can|"
     r"can't|cannot|could|must|should|here|not|which|due|based|for|from|with|in|on|by|to|so|then|it|this|that|has|given)\b"
 )
