@@ -16,13 +16,14 @@ from pathlib import Path
 from witness import COLOURS, Witness, colour, shape, where
 
 from nlsom import Member, Model, Seat
+from nlsom.bench.equal_cost import markdown, run_all
 from nlsom.bench.folder import RunFolder
 from nlsom.bench.run import Progress, Runner
 from nlsom.bench.sample import Sample
 from nlsom.bench.sets import SETS, open_set
 from nlsom.bench.sets.fields import Row
 from nlsom.bench.sets.spec import Pictures
-from nlsom.bench.structures import Cast, Structures, markdown, run_all
+from nlsom.bench.structures import Cast, Structures
 from nlsom_agents.local.embedded import Embedded
 
 

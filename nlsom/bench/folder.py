@@ -15,6 +15,7 @@ from nlsom.bench.line import Lines
 from nlsom.errors import UsageError
 from nlsom.message import Frozen
 from nlsom.program import Rounds
+from nlsom.rules import TieBreak
 from nlsom.society import Society
 
 _WITH = ("numpy", "pillow", "pydantic", "openvino-genai", "rapidocr", "vllm")
@@ -32,6 +33,9 @@ class Entrant(Frozen):
         members: Names, roles and identities of members.
         answering: Labels of the phases whose messages answer the task.
         rule: Name of its rule.
+        over: Label of the votes.
+        voters: Names of those whose votes count.
+        tie_break: What chooses among tied answers.
         spends: Names of the members that call a model.
     """
 
@@ -43,6 +47,9 @@ class Entrant(Frozen):
     members: tuple[tuple[str, str, str], ...] = ()
     answering: tuple[str, ...] = ()
     rule: str = ""
+    over: str = ""
+    voters: tuple[str, ...] = ()
+    tie_break: TieBreak = "none"
     spends: tuple[str, ...] = ()
 
 
@@ -88,6 +95,9 @@ def entrant(society: Society, name: str = "", **told: object) -> Entrant:
         ],
         "answering": list(dict.fromkeys(step.ask.label for step in steps if step.ask.form != "text")),
         "rule": program.decision.name,
+        "over": program.decision.over,
+        "voters": [program.members[at].name for at in program.decision.of],
+        "tie_break": program.decision.tie_break,
         "spends": [s.member.name for s in society.seats if getattr(s.agent, "model", None) is not None],
         **told,
     }

@@ -7,22 +7,20 @@ anything else, to every structure alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nlsom.agent import Agent
-from nlsom.bench.compare import Comparison, adjusted, compare
-from nlsom.bench.run import Contender, Runner
-from nlsom.bench.standing import Standing, standings
 from nlsom.errors import UsageError
 from nlsom.form import TextForm
 from nlsom.member import Member
 from nlsom.options import parameters
 from nlsom.phase import Ask, Hears, Inline, Limits, Phase, Repeat
-from nlsom.rules import Decree, Plurality, TieBreak
+from nlsom.rules import Consensus, Decree, Plurality, TieBreak
 from nlsom.society import Seat, Society, VerdictBy
 from nlsom.structure import Democracy, Monarchy, Random, Ring, StructureSpec
+from nlsom.task import Task, VqaTask
 
 SEE = "Say what you know about the picture, in one short sentence."
 QUESTION = (
@@ -99,6 +97,7 @@ class Structures:
         rounds: Rounds of questions, or of debate.
         limits: Of a mindstorm.
         tie_break: Of every vote.
+        task: Kind of the tasks; captions are voted on by consensus, since none is said twice.
         seed: Of the random graph.
     """
 
@@ -106,6 +105,7 @@ class Structures:
     rounds: int = 1
     limits: Limits = field(default_factory=Limits)
     tie_break: TieBreak = "random"
+    task: type[Task] = VqaTask
     seed: int = 0
 
     def all(self) -> Iterator[Society]:
@@ -146,7 +146,7 @@ class Structures:
         phases.append(
             Ask(ask="voter", prompt=Inline(text=ANSWER), label="ballot", form="answer", hears=hears)
         )
-        return self._society(name, [*senses, *voters], phases, Democracy(), self._plurality("ballot"))
+        return self._society(name, [*senses, *voters], phases, Democracy(), self._counted("ballot"))
 
     def monarchy(self, *, know: bool = False, change: bool = False, vote: bool = False) -> Society:
         """An organizer questions the others and sums up; a leader decides, or all vote.
@@ -176,7 +176,7 @@ class Structures:
             summary,
             ballot,
         ]
-        verdict = self._plurality("ballot") if vote else VerdictBy(Decree(), "decree", of="leader")
+        verdict = self._counted("ballot") if vote else VerdictBy(Decree(), "decree", of="leader")
         rights = [name for name, given in (("know", know), ("change", change), ("vote", vote)) if given]
         name = "".join(["monarchy", *(f"+{right}" for right in rights)])
         return self._society(name, seats, phases, Democracy() if know else Monarchy(), verdict)
@@ -193,14 +193,15 @@ class Structures:
         again = Repeat(repeat=self.rounds, phases=(say, answer.model_copy(update={"name": "answered-again"})))
         phases: list[Phase] = [_caption("expert"), first, again]
         return self._society(
-            name, experts, phases, structure, self._plurality("answer"), groups={"minds": minds}
+            name, experts, phases, structure, self._counted("answer"), groups={"minds": minds}
         )
 
     def _experts(self) -> list[Seat]:
         return [_seated(seat, "expert") for seat in (*self.cast.senses, *self.cast.minds)]
 
-    def _plurality(self, over: str) -> VerdictBy:
-        return VerdictBy(Plurality(), "plurality", over=over, tie_break=self.tie_break)
+    def _counted(self, over: str) -> VerdictBy:
+        rule, name = (Consensus(), "consensus") if self.task.kind == "caption" else (Plurality(), "plurality")
+        return VerdictBy(rule, name, over=over, tie_break=self.tie_break)
 
     def _society(
         self,
@@ -218,6 +219,7 @@ class Structures:
             phases=phases,
             verdict=verdict,
             structure=structure,
+            task=self.task,
             limits=self.limits,
             groups=groups or {},
         )
@@ -232,79 +234,3 @@ def _caption(who: str) -> Ask:
     """Each says what it sees, by itself."""
     form, alone = TextForm(max_tokens=32), Hears(scope="none")
     return Ask(ask=who, prompt=Inline(text=SEE), label="caption", form=form, hears=alone)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A structure beside a vote of as many tokens.
-
-    Attributes:
-        standing: The structure.
-        rival: The vote.
-        comparison: Of both; None for the vote itself.
-    """
-
-    standing: Standing
-    rival: Standing | None
-    comparison: Comparison | None
-
-
-async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> list[Row]:
-    """Runs every structure, and beside each a vote without talk that spends as many tokens.
-
-    Votes are nested: the vote of five is the vote of seven without its last two, and takes their replies from
-    the trace. So all votes together cost no more than the largest.
-
-    Args:
-        runner: Where and over what.
-        structures: The structures.
-        most: Voters at most.
-
-    Raises:
-        UsageError: As of `Runner.run`.
-    """
-    talking = list(structures.all())
-    await runner.run([Contender.of(society) for society in talking])
-    minds = len(structures.cast.minds)
-    await runner.run([Contender.of(structures.vote(minds))])
-    known = {one.name: one for one in standings(runner.folder)}
-    a_vote = known[f"vote@{minds}"].tokens / minds
-    sizes = {
-        society.name: min(most, max(1, int(known[society.name].tokens / a_vote))) if a_vote else minds
-        for society in talking
-    }
-    largest = max(sizes.values())
-    votes = [structures.vote(size) for size in sorted({*sizes.values()} - {minds}, reverse=True)]
-    await runner.run([Contender.of(society) for society in votes])
-    await runner.run([Contender.of(structures.self_consistency(largest))])
-    return rows(standings(runner.folder), sizes, f"self-consistency@{largest}", f"vote@{minds}")
-
-
-def rows(every: Sequence[Standing], sizes: Mapping[str, int], *others: str) -> list[Row]:
-    """The table: structures beside the votes of equal cost, with p-values adjusted; then the others."""
-    known = {one.name: one for one in every}
-    pairs = [(known[name], known[f"vote@{size}"]) for name, size in sizes.items()]
-    pairs += [(known[name], known[f"vote@{max(sizes.values())}"]) for name in others[:1]]
-    compared = adjusted([compare(one, rival) for one, rival in pairs])
-    found = [Row(one, rival, comparison) for (one, rival), comparison in zip(pairs, compared, strict=True)]
-    return [*found, *(Row(known[name], None, None) for name in others[1:])]
-
-
-def markdown(table: Sequence[Row]) -> str:
-    """The table in Markdown, intervals at 95 %."""
-    head = "| structure | score | tokens | calls | seconds | equal-cost vote | difference | p (Holm) |"
-    lines = [head, "|---|---|---|---|---|---|---|---|"]
-    for row in table:
-        one, rival, comparison = row.standing, row.rival, row.comparison
-        score = one.interval()
-        cells = [one.name, f"{score.estimate:.3f} [{score.low:.3f}, {score.high:.3f}]"]
-        cells += [f"{one.tokens:.0f}", f"{one.calls:.1f}", f"{one.seconds:.1f}"]
-        if rival is not None and comparison is not None:
-            gain = comparison.difference
-            cells.append(f"{rival.name}: {rival.interval().estimate:.3f} at {rival.tokens:.0f}")
-            cells.append(f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]")
-            cells.append(f"{comparison.adjusted:.3f}")
-        else:
-            cells += ["", "", ""]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
