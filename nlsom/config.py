@@ -364,9 +364,15 @@ class _Builder:
             return factory(**read)
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault((*path, "agent"), str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame((*path, "agent"), error)
         return None
+
+    def _blame(self, path: Path_, error: Exception) -> None:
+        """A plugin's own code may raise anything; it is a fault of the file that names it, like any other."""
+        known = isinstance(error, NlsomError | ValueError)
+        told = str(error) if known else f"{type(error).__name__}: {error}"
+        self.faults.append(self.source.fault(path, told))
 
     def _model(self, name: str, path: Path_) -> Model | None:
         """The model of that name, made once for all who share it."""
@@ -400,8 +406,8 @@ class _Builder:
             return factory(**bind(factory, options, self.source, here))
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault(here, str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame(here, error)
         return None
 
     def structure(self) -> StructureSpec:
@@ -433,13 +439,17 @@ class _Builder:
             return factory(**bind(factory, spec.model_extra or {}, self.source, path))
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault((*path, "rule"), str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame((*path, "rule"), error)
         return Plurality()
 
     def task(self) -> type[Task]:
+        name = self.spec.task
         try:
-            return plugins.load("tasks", self.spec.task)
+            kind = plugins.load("tasks", name)
+            if isinstance(kind, type) and issubclass(kind, Task):
+                return kind
+            self._blame(("task",), UsageError(f"{name!r} (of tasks) is no subclass of nlsom.Task"))
         except NlsomError as error:
-            self.faults.append(self.source.fault(("task",), str(error)))
-            return Task
+            self._blame(("task",), error)
+        return Task

@@ -45,6 +45,12 @@ def labels_for(options: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(n + 1) for n in range(len(options)))
 
 
+def _listed(options: Sequence[str]) -> str:
+    """Options with their labels, each on one line: members may have worded them, and nobody may forge one."""
+    pairs = zip(labels_for(options), options, strict=True)
+    return "Options:\n" + "\n".join(f"{label}. {' '.join(option.split())}" for label, option in pairs)
+
+
 class TextForm(Frozen):
     """Free text; `short` asks for a word or a short phrase, as official VQA scores want it."""
 
@@ -84,10 +90,8 @@ class ChoiceForm(Frozen):
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""
-        labels = self.labels
-        listed = "\n".join(f"{label}. {option}" for label, option in zip(labels, self.options, strict=True))
-        noun = "letter" if labels[0] == "A" else "number"
-        return f"Options:\n{listed}\nAnswer with the {noun} of one option only."
+        noun = "letter" if self.labels[0] == "A" else "number"
+        return f"{_listed(self.options)}\nAnswer with the {noun} of one option only."
 
     def constraint(self) -> Constraint | None:
         """One of the labels."""
@@ -163,10 +167,9 @@ class RankingForm(Frozen):
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""
-        labels = labels_for(self.options)
-        listed = "\n".join(f"{label}. {option}" for label, option in zip(labels, self.options, strict=True))
-        example = " > ".join(labels[:3])
-        return f"Options:\n{listed}\nRank all options from best to worst, like {example}. Write nothing else."
+        example = " > ".join(labels_for(self.options)[:3])
+        told = f"Rank all options from best to worst, like {example}. Write nothing else."
+        return f"{_listed(self.options)}\n{told}"
 
     def constraint(self) -> Constraint | None:
         """As many labels as there are options; that none comes twice is checked when the reply is read."""
@@ -200,11 +203,10 @@ class ScoresForm(Frozen):
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""
-        labels = labels_for(self.options)
-        listed = "\n".join(f"{label}. {option}" for label, option in zip(labels, self.options, strict=True))
-        example = ", ".join(f"{label}={self.high - n}" for n, label in enumerate(labels[:3]))
+        labels = labels_for(self.options)[:3]
+        example = ", ".join(f"{label}={max(self.low, self.high - n)}" for n, label in enumerate(labels))
         scale = f"from {self.low} to {self.high}, like {example}"
-        return f"Options:\n{listed}\nScore each {scale}. Write nothing else."
+        return f"{_listed(self.options)}\nScore each {scale}. Write nothing else."
 
     def constraint(self) -> Constraint | None:
         """`A=7, B=3, …` in order."""

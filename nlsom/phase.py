@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from nlsom.form import Form
 from nlsom.message import Frozen
@@ -24,16 +24,24 @@ def _short_form(value: object) -> object:
         return cast("object", value)
     ((kind, given),) = cast("dict[str, object]", value).items()
     if kind == "json" and isinstance(given, str):
-        return {"kind": "json", "json_schema": json.loads(given)}
-    return (
-        {"kind": kind, **cast("dict[str, object]", given)}
-        if isinstance(given, dict)
-        else cast("object", value)
-    )
+        return {"kind": kind, "json_schema": json.loads(given)}
+    if given is None or isinstance(given, dict):
+        return {"kind": kind, **cast("dict[str, object]", given or {})}
+    return cast("object", value)
 
 
-FormSpec = Annotated[FormName | Form, BeforeValidator(_short_form)]
+_Short = dict[Literal["text", "choice", "yes_no", "number", "ranking", "scores", "json"], JsonValue]
+FormSpec = Annotated[
+    FormName | Form, BeforeValidator(_short_form, json_schema_input_type=FormName | Form | _Short)
+]
 """A form by name, or with parameters: `text`, `{text: {max_tokens: 40}}`, `{json: JSON SCHEMA AS TEXT}`."""
+
+
+def _one_label(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Labels = Annotated[tuple[str, ...], BeforeValidator(_one_label, json_schema_input_type=str | tuple[str, ...])]
 
 
 class Hears(Frozen):
@@ -45,16 +53,9 @@ class Hears(Frozen):
         content: The words (`reasons`), or only the answers they come down to (`answers`).
     """
 
-    label: tuple[str, ...] | None = None
+    label: Labels | None = None
     scope: Literal["none", "latest", "all"] = "all"
     content: Content = "reasons"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_label(cls, value: object) -> object:
-        if isinstance(value, dict) and isinstance(value.get("label"), str):  # pyright: ignore[reportUnknownMemberType]
-            return {**value, "label": (value["label"],)}  # pyright: ignore[reportUnknownVariableType]
-        return value  # pyright: ignore[reportUnknownVariableType]
 
 
 class Inline(Frozen):
@@ -77,9 +78,8 @@ class Ask(Frozen):
             an order drawn from the seed; `confidence`, in turn, the surest of the last round first.
         wait: For `all`; for so many replies; or until the rest cannot change the winner (`certain`).
         quorum: Fewer replies end the mindstorm; None takes the society's.
-        seconds: Who has not answered by then abstains.
+        seconds: Who has not answered by then abstains; where members speak in turn, each has so long.
         on_error: What a member's failure means; None takes the society's.
-        structure: Another structure for this phase; None takes the society's.
     """
 
     model_config = ConfigDict(populate_by_name=True)

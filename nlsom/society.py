@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from nlsom.agent import Agent, identity
 from nlsom.bus import Bus, MemoryBus
@@ -105,7 +106,7 @@ class Society:
         self.program = _Compiler(self).program()
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
-        self._one_at_a_time: dict[str, asyncio.Lock] = {}
+        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -159,7 +160,10 @@ class Society:
         Raises:
             NlsomError: The mindstorm stopped without a verdict.
             MediaError: A picture is not let in.
+            UsageError: Pictures, choices or a context are given beside a whole task.
         """
+        if isinstance(question, Task) and (images or choices or context):
+            raise UsageError("a whole task is given: put images, choices and context into it")
         if not isinstance(question, Task):
             question = await self.make_task(question, images=images, choices=choices, context=context)
         async with self._scheduled(question, seed) as scheduler:
@@ -199,12 +203,8 @@ class Society:
         # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
         # finds every outcome in the trace.
         lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
-        try:
-            async with lock:
-                yield self._schedule(id, task, seed)
-        finally:
-            if not lock.locked():
-                self._one_at_a_time.pop(id, None)
+        async with lock:
+            yield self._schedule(id, task, seed)
 
     def _schedule(self, id: str, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None
@@ -297,6 +297,11 @@ class _Compiler:
         except UsageError as error:
             self._fault(f"{where}.prompt", error)
             template = Template.of("")
+        if unknown := sorted(name for name in template.reads if not _has(society.task, name)):
+            told = f"{template.name}: a {society.task.kind} task has no {unknown[0]!r}"
+            self._fault(f"{where}.prompt", told)
+        if ask.wait != "all" and ask.order != "together":
+            self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
         who = self._select(ask.ask, f"{where}.ask")
         return Step(
             ask=ask,
@@ -365,6 +370,10 @@ class _Compiler:
                     self._fault(
                         where, f"nobody asked here can hear those who say {label!r} in this structure"
                     )
+
+
+def _has(task: type[Task], name: str) -> bool:
+    return name in task.model_fields or hasattr(task, name)
 
 
 def _flat(steps: Sequence[Step | Rounds]) -> list[Step]:

@@ -14,6 +14,7 @@ import hashlib
 import queue
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -101,7 +102,7 @@ class SqliteTrace:
         self._thread: threading.Thread | None = None
         self._failed: TraceError | None = None
         self._numbers: dict[str, int] = {}
-        self._chains: dict[str, bytes] = {}
+        self._open: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
         try:
@@ -128,14 +129,12 @@ class SqliteTrace:
             history = History()
             for record in self._read(connection, header.mindstorm, number):
                 history.add(record)
-            last = connection.execute(
-                "SELECT chain FROM records WHERE mindstorm = ? ORDER BY seq DESC LIMIT 1", (number,)
-            ).fetchone()
-            self._chains[header.mindstorm] = last[0] if last else first_link(header.mindstorm)
             self._numbers[header.mindstorm] = number
             return history
 
-        return await self._call(do)
+        history = await self._call(do)
+        self._open[header.mindstorm] += 1
+        return history
 
     async def find(self, keys: Sequence[str]) -> dict[str, Record]:
         """Replies stored under these keys; see `Trace.find`."""
@@ -158,6 +157,8 @@ class SqliteTrace:
 
     def append(self, record: Record) -> None:
         """Appends a record; see `Trace.append`."""
+        if not self._open[record.mindstorm]:
+            raise TraceError(f"{self.path}: mindstorm {record.mindstorm!r} was not opened")
         self._queue.put(record)
 
     async def durable(self) -> None:
@@ -166,7 +167,10 @@ class SqliteTrace:
 
     def leave(self, mindstorm: str) -> None:
         """Forgets what is held in memory for a mindstorm; see `Trace.leave`."""
-        self._queue.put(_Left(mindstorm))
+        if self._open[mindstorm] > 1:
+            self._open[mindstorm] -= 1
+        elif self._open.pop(mindstorm, 0):
+            self._queue.put(_Left(mindstorm))
 
     async def mindstorms(self) -> AsyncIterator[Header]:
         """The mindstorms; see `Trace.mindstorms`."""
@@ -268,7 +272,8 @@ class SqliteTrace:
                 calls = [item for item in batch if isinstance(item, _Call)]
                 try:
                     values = self._commit(connection, batch)
-                except (sqlite3.Error, OSError) as error:
+                except Exception as error:  # noqa: BLE001
+                    # Whatever it is: if this thread ended without a word, they would wait for ever.
                     self._failed = self._explain(error)
                     for call in calls:
                         call.settle(None, self._failed)
@@ -291,6 +296,7 @@ class SqliteTrace:
 
     def _commit(self, connection: sqlite3.Connection, batch: Iterable[_Item]) -> list[Any]:
         values: list[Any] = []
+        chains: dict[str, bytes] = {}
         rows: list[tuple[Any, ...]] = []
 
         def flush() -> None:
@@ -306,14 +312,16 @@ class SqliteTrace:
         try:
             for item in batch:
                 if isinstance(item, Record):
-                    chain = self._chains[item.mindstorm] = link(self._chains[item.mindstorm], item)
-                    rows.append((self._numbers[item.mindstorm], *_row(item), chain))
+                    number = self._numbers[item.mindstorm]
+                    # Read in this transaction: another process may have written to the same mindstorm.
+                    before = chains.get(item.mindstorm) or _last_link(connection, item.mindstorm, number)
+                    chain = chains[item.mindstorm] = link(before, item)
+                    rows.append((number, *_row(item), chain))
                 elif isinstance(item, _Call):
                     flush()
                     values.append(item.run(connection))
                 elif isinstance(item, _Left):
                     self._numbers.pop(item.mindstorm, None)
-                    self._chains.pop(item.mindstorm, None)
             flush()
         except BaseException:
             if connection.in_transaction:
@@ -355,7 +363,7 @@ class SqliteTrace:
         connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
 
     def _explain(self, error: Exception) -> TraceError:
-        told = str(error)
+        told = str(error) or type(error).__name__
         if "full" in told:
             told = "the disk is full; make room and run the same command again, it goes on where it was"
         elif "locked" in told or "busy" in told:
@@ -370,6 +378,13 @@ class SqliteTrace:
 def first_link(mindstorm: str) -> bytes:
     """The link that a mindstorm's chain begins with."""
     return hashlib.sha256(mindstorm.encode()).digest()
+
+
+def _last_link(connection: sqlite3.Connection, mindstorm: str, number: int) -> bytes:
+    last = connection.execute(
+        "SELECT chain FROM records WHERE mindstorm = ? ORDER BY seq DESC LIMIT 1", (number,)
+    ).fetchone()
+    return last[0] if last else first_link(mindstorm)
 
 
 def _row(record: Record) -> tuple[Any, ...]:
