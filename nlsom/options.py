@@ -102,7 +102,9 @@ def _known(source: Source, path: Path_) -> Path_:
 
 
 def _unknown(key: str, shape: type[BaseModel] | None) -> str:
-    known = [field.alias or name for name, field in shape.model_fields.items()] if shape else []
+    known = (
+        [str(field.validation_alias or name) for name, field in shape.model_fields.items()] if shape else []
+    )
     near = difflib.get_close_matches(key, known, 1)
     meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}" if known else ""
     return f"unknown key {key!r}{meant}"

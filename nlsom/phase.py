@@ -86,7 +86,7 @@ class Ask(Frozen):
 
     ask: str
     prompt: str | Inline
-    label: str = Field(alias="as", default="said")
+    label: str = Field(validation_alias="as", default="said")
     name: str = ""
     hears: Hears = Hears()
     form: FormSpec = "text"

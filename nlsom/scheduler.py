@@ -629,9 +629,12 @@ def _checked(said: object, form: Form) -> tuple[Said, bytes]:
 
 
 def _read(said: Said, form: Form) -> Said:
-    """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why."""
+    """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why.
+
+    Free text that is not asked for an answer has none.
+    """
     if (
-        isinstance(form, TextForm)
+        (isinstance(form, TextForm) and not form.short)
         or said.answer is not None
         or said.ballot is not None
         or said.why is not None
