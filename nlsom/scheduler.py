@@ -72,6 +72,7 @@ class _Superstep:
     turns: list[tuple[int, Turn]]
     done: set[int] = field(default_factory=set[int])
     messages: dict[int, Message] = field(default_factory=dict[int, Message])
+    missed: dict[int, Abstention] = field(default_factory=dict[int, Abstention])
     meters: dict[int, Budget] = field(default_factory=dict[int, Budget])
     tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
     closed: str | None = None
@@ -324,9 +325,10 @@ class Scheduler:
         if superstep.closed == _LIMIT:
             self._cut = self._cut or "seconds"
         for at, _ in superstep.turns:
-            message = superstep.messages.get(at)
-            if message is not None:
+            if (message := superstep.messages.get(at)) is not None:
                 self._minutes.add(at, message)
+            elif (abstention := superstep.missed.get(at)) is not None:
+                self._abstained.append(abstention)
 
     async def _recall(self, superstep: _Superstep, closed: Record | None) -> Mapping[str, Record]:
         """The outcomes that the trace holds of these turns, by key; failures only if they are to stand."""
@@ -581,7 +583,7 @@ class Scheduler:
         """Makes an abstention for the verdict of what was not said."""
         superstep.done.add(at)
         abstention = Abstention(member=turn.member.name, phase=turn.phase, round=turn.round, cause=cause)
-        self._abstained.append(abstention)
+        superstep.missed[at] = abstention
         if self._bus.observed:
             self._bus.publish(Abstained(mindstorm=self._id, abstention=abstention))
 

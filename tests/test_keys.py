@@ -165,8 +165,8 @@ async def test_own_words_in_the_tail_are_in_the_key():
 
         return [Saying(say), Saying(other), Saying(say)]
 
-    before = await turns(structure="ring")
-    after = await turns(structure="ring", agents=agents)
+    before = await turns(structure="chain")
+    after = await turns(structure="chain", agents=agents)
     place = ("m1", "ballot", 1)
     assert before[place].heard.digest == after[place].heard.digest
     assert before[place].own[0].text != after[place].own[0].text
