@@ -44,7 +44,7 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="Fills a model of the society: a server's URL, or the name of an embedded model.",
+        help="Fills a model of the society: a server's URL, profile:NAME, or an embedded model's name.",
     ),
 ]
 Overrides = Annotated[
