@@ -167,7 +167,8 @@ def load(
     Args:
         society: The name of an installed society, the path of a file, or a mapping of the same shape.
         overrides: `dotted.key=value`, each replacing what the file says there.
-        models: By key of `models`: `URL[#MODEL]` of a server, or the name of an embedded model.
+        models: By key of `models`: `URL[#MODEL]` of a server, `profile:NAME` of one that nlsom started, or
+            the name of an embedded model.
         trace: Where outcomes are kept.
         bus: What carries its turns, instead of a bus within this process.
         media: Where its pictures live.
@@ -293,9 +294,12 @@ def _give_model(source: Source, name: str, where: str) -> None:
         near = difflib.get_close_matches(name, known, 1)
         meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
         raise UsageError(f"{told}: the society has no model {name!r}; {meant}")
+    kind, colon, value = where.partition(":")
     if "://" in where:
         url, _, model = where.partition("#")
         source.set(f"models.{name}", {"url": url, **({"model": model} if model else {})}, told=told)
+    elif colon and kind in plugins.installed("models"):
+        source.set(f"models.{name}", {kind: value}, told=told)
     else:
         source.set(f"models.{name}", {"embedded": where}, told=told)
 

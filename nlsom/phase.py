@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, JsonValue, model_validator
 
 from nlsom.form import Form
 from nlsom.message import Frozen
@@ -82,11 +82,9 @@ class Ask(Frozen):
         on_error: What a member's failure means; None takes the society's.
     """
 
-    model_config = ConfigDict(populate_by_name=True)
-
     ask: str
     prompt: str | Inline
-    label: str = Field(validation_alias="as", default="said")
+    label: str = Field(validation_alias=AliasChoices("as", "label"), default="said")
     name: str = ""
     hears: Hears = Hears()
     form: FormSpec = "text"

@@ -114,7 +114,7 @@ class Program:
     Attributes:
         name: Name of the society.
         members: In declaration order.
-        identities: What each member's replies depend on beside its turn; part of the keys.
+        identities: What each member's replies depend on beside its turn; known once the society is open.
         steps: What is done, in order.
         decision: How the verdict comes about.
         limits: What it may spend.

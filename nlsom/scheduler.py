@@ -129,7 +129,7 @@ class Scheduler:
         self._saved = 0
         self._cut: str | None = None
         self._history = History()
-        self._told = self._unsafe = False
+        self._unsafe = False
         self._seeds = f"{seed}\x1f".encode()
         self._began = time.perf_counter()
         self._deadline: float | None = None
@@ -182,7 +182,7 @@ class Scheduler:
                 break
         verdict = self._decide()
         # A replay that told the trace nothing new comes to the verdict that is there already.
-        if self._trace is not None and (self._told or not self._history.decided):
+        if self._trace is not None and not self._history.decided:
             self._trace.append(Record(self._id, "verdict", body=to_json(verdict)))
             await self._trace.durable()
         return verdict
@@ -552,7 +552,8 @@ class Scheduler:
 
     def _tell(self, record: Record) -> None:
         assert self._trace is not None
-        self._told = self._unsafe = True
+        self._history.decided = False
+        self._unsafe = True
         self._trace.append(record)
 
     async def _durable(self) -> None:

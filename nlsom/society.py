@@ -8,7 +8,7 @@ import itertools
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
@@ -119,6 +119,9 @@ class Society:
         async with AsyncExitStack() as stack:
             for part in self._parts():
                 await stack.enter_async_context(part)
+            # Only now: a model behind a server says what it is when it is opened.
+            identities = tuple(identity(seat.agent) for seat in self.seats)
+            self.program = replace(self.program, identities=identities)
             self._bus = self.bus or MemoryBus()
             if self.bus is None:
                 stack.push_async_callback(self._bus.close)
@@ -171,15 +174,23 @@ class Society:
 
     async def make_task(
         self,
-        question: str,
+        question: str | None = None,
         *,
         images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
     ) -> Task:
-        """A task of the society's kind, its pictures let in by the media gate."""
+        """A task of the society's kind, its pictures let in by the media gate.
+
+        Raises:
+            UsageError: There is no question, and the kind of task has none of its own.
+            MediaError: A picture is not let in.
+        """
         kept = [await self.media.add(image) for image in images]
-        return self.task(question=question, images=tuple(kept), choices=tuple(choices), context=context)
+        asked: dict[str, Any] = {} if question is None else {"question": question}
+        if question is None and self.task.model_fields["question"].is_required():
+            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
+        return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
 
     @asynccontextmanager
     async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncGenerator[Mindstorm]:
@@ -256,7 +267,7 @@ class _Compiler:
         return Program(
             name=society.name,
             members=self._members,
-            identities=tuple(identity(seat.agent) for seat in society.seats),
+            identities=("",) * len(self._members),
             steps=tuple(steps),
             decision=decision,
             limits=society.limits,

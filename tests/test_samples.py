@@ -6,10 +6,10 @@ import hashlib
 import json
 
 import pytest
-from nlsom_societies import samples
 
 from nlsom.errors import UsageError
 from nlsom.media import MediaStore
+from nlsom_societies import samples
 
 
 @pytest.mark.parametrize("name", samples.NAMES)

@@ -63,7 +63,8 @@ def head(task: Task, heard: Transcript) -> str:
 
     def lay_out() -> str:
         context = f"\nBefore:\n{quote(task.context)}\n" if task.context else ""
-        return f"{_PREAMBLE}{context}\n{plain(task.describe())}\n" + _blocks(
+        # The task first: servers that share prefixes are chosen by how a prompt begins.
+        return f"{plain(task.describe())}\n\n{_PREAMBLE}{context}" + _blocks(
             heard.messages, answers_only=heard.content == "answers"
         )
 

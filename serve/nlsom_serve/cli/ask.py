@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -89,8 +89,7 @@ def _run(
             society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed
         ) as made:
             pictures = [picture(one) for one in images or ()]
-            words: dict[str, Any] = {} if question is None else {"question": question}
-            task = await made.make_task(images=pictures, choices=choices, **words)
+            task = await made.make_task(question, images=pictures, choices=choices)
             if as_json or quiet:
                 return await made.ask(task, seed=seed)
             dialogue = Dialogue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import platform
@@ -17,6 +18,7 @@ from rich.table import Table
 
 import nlsom
 from nlsom_agents.local import catalog
+from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import out, print_json
 
@@ -73,6 +75,7 @@ def examine() -> Iterator[Finding]:
         else:
             yield Finding(f"extra {extra}", "note", "not installed", f"pip install 'nlsom[{extra}]'")
     yield from _cache()
+    yield from _servers()
     yield _gpu()
 
 
@@ -91,6 +94,15 @@ def _cache() -> Iterator[Finding]:
             yield Finding("model", "note", f"{model.name} is not here", f"nlsom models pull {model.name}")
 
 
+def _servers() -> Iterator[Finding]:
+    found = asyncio.run(vllm.status(interval=0.0))
+    for one in found:
+        state = "good" if one.state == "serving" else "bad"
+        yield Finding("server", state, f"{one.server.name}: {one.state}, {one.server.url}/v1")
+    if not found:
+        yield Finding("servers", "note", "none is up", "nlsom models up PROFILE starts one under vLLM")
+
+
 def _gpu() -> Finding:
     tool = shutil.which("nvidia-smi")
     do = "the embedded default runs on the CPU; a vision-language model under vLLM wants a GPU"
@@ -99,5 +111,7 @@ def _gpu() -> Finding:
     query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
     answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     if answer.returncode != 0:
-        return Finding("GPU", "note", f"nvidia-smi says: {(answer.stderr or answer.stdout).strip()[:200]}", do)
+        return Finding(
+            "GPU", "note", f"nvidia-smi says: {(answer.stderr or answer.stdout).strip()[:200]}", do
+        )
     return Finding("GPU", "good", answer.stdout.strip().replace("\n", "; "))

@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from nlsom_agents.local import catalog
-from nlsom_agents.local.fetch import pull
+from nlsom_serve.cli import servers
+from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import err, out, print_json
+from nlsom_serve.cli.screen import out, print_json
 
-app = typer.Typer(help="Models that run on this machine, and the cache they are kept in.", no_args_is_help=True)
+app = typer.Typer(help="Models: the cache of embedded ones, and vLLM servers.", no_args_is_help=True)
+for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
+    app.command()(_command)
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -76,13 +78,3 @@ def path(name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=_com
     """
     catalog.missing(name)
     out.print(str(catalog.path(name)), soft_wrap=True, markup=False)
-
-
-def fetch(name: str) -> None:
-    """Fetches a model, with a progress bar on standard error."""
-    if catalog.path(name).is_file():
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=not err.is_terminal) as bar:
-        task = bar.add_task(f"fetching {name}", total=None)
-        pull(name, lambda done, total: bar.update(task, completed=done, total=total))
