@@ -1,6 +1,6 @@
 """What the layout of prompts and the form of votes cost on a vLLM server: one server, one run.
 
-    python benchmarks/vllm_bench.py [--profile words=smollm2.yaml] [--url URL --model NAME] [--members 32]
+    python benchmarks/vllm_bench.py [--profile NAME | --url URL --model NAME] [--members 32]
 
 *Prefix law.* Members who share a transcript of about 1,300 tokens each write 8 tokens: who they are in a
 system message before it, against nlsom's layout (what is shared first, who the member is last).
@@ -19,15 +19,18 @@ import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
-from nlsom_serve.vllm import Metrics, serving
 
 from nlsom.form import ChoiceForm
 from nlsom.media import MediaStore
 from nlsom.model import Prompt
+from nlsom_agents.local import catalog
+from nlsom_serve.vllm import Metrics, serving
 
+SMOLLM2 = str(Path(__file__).parents[1] / "tests" / "integration" / "vllm" / "smollm2.yaml")
 ROLES = ("a doctor", "an artist", "a pilot", "a cook")
 Messages = list[dict[str, str]]
 
@@ -155,18 +158,20 @@ async def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--profile", help="started for the run; else give --url and --model")
-    parser.add_argument("--url", help="of a server that is up, without /v1")
+    parser.add_argument("--profile", default=SMOLLM2, help="started for the run, unless --url is given")
+    parser.add_argument("--python", help="where vLLM is; that of `make test-vllm` for its SmolLM2")
+    parser.add_argument("--url", help="of a server that is up, without /v1; with --model")
     parser.add_argument("--model")
     parser.add_argument("--members", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
     asked = parser.parse_args()
     async with AsyncExitStack() as stack:
-        if asked.profile:
-            (server,) = await stack.enter_async_context(serving([asked.profile]))
-            asked.url, asked.model = server.url, server.model
         if not (asked.url and asked.model):
-            parser.error("give --profile, or --url and --model")
+            python = asked.python or (
+                str(catalog.home() / "test-vllm" / "venv") if asked.profile == SMOLLM2 else None
+            )
+            (server,) = await stack.enter_async_context(serving([asked.profile], python=python))
+            asked.url, asked.model = server.url, server.model
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=1800))
         bench = Bench(http, asked.url, asked.model)
         await bench.ask([{"role": "user", "content": "Hello."}], max_tokens=2)  # warm

@@ -1,6 +1,6 @@
 """A real vision-language model on a GPU looks at the shipped photographs, in two societies.
 
-    python benchmarks/gpu_smoke.py [--profile small-vlm] [--pictures FOLDER]
+    python serve/gpu_smoke.py [--profile small-vlm] [--pictures FOLDER]
 
 Not yet run on a GPU: no machine with one could be had when it was written. On CPU its steps run with
 `--profile cpu-test`, whose model answers at random.
@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import httpx
+
 from nlsom_serve.vllm import Metrics, Server, serving
 
 SOCIETIES = ("vqa-monarchy", "vqa-democracy")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from nlsom_serve.vllm.log import reason, stage
 
 

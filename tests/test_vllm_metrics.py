@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from nlsom_serve.vllm.metrics import Metrics
 
 TEXT = """\

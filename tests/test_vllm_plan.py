@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nlsom_serve.vllm.plan import GIB, Shape, estimate, find_folder, plan, shape_of, weights_bytes
-from nlsom_serve.vllm.profiles import Facts, Profile
 
 from nlsom.errors import UsageError
+from nlsom_serve.vllm.plan import GIB, Shape, estimate, find_folder, plan, shape_of, weights_bytes
+from nlsom_serve.vllm.profiles import Facts, Profile
 
 SMOLLM2 = {
     "hidden_size": 576,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nlsom_serve.vllm.plan import plan
-from nlsom_serve.vllm.profiles import load, shipped
 
 from nlsom.errors import ConfigError, UsageError
+from nlsom_serve.vllm.plan import plan
+from nlsom_serve.vllm.profiles import load, shipped
 
 
 def write(folder: Path, text: str) -> str:

@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_serve.vllm import down, find, first_end, logs, prepared, serving, state, status, up
 from nlsom_serve.vllm.guard import session_of
 from nlsom_serve.vllm.launch import find_vllm
 from nlsom_serve.vllm.memory import read_gpus
 from nlsom_serve.vllm.profiles import Facts
 from nlsom_serve.vllm.state import Server
-
-from nlsom.errors import ModelUnavailable, UsageError
 
 STAND_IN = Path(__file__).parent / "data" / "vllm_stand_in.py"
 

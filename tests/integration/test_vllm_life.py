@@ -1,4 +1,7 @@
-"""The life of real vLLM servers: what ends them, and that nothing of them is left."""
+"""The life of real vLLM servers: what ends them, and that nothing of them is left.
+
+These come first by name, before the servers that the other files share are up: two at a time at most.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
-from nlsom_serve.vllm import first_end, serving, state
-from nlsom_serve.vllm.state import Server
 
 from nlsom.errors import ModelUnavailable
+from nlsom.form import TextForm
+from nlsom.model import Settings
+from nlsom.testing.models import prompt_of
+from nlsom_serve.vllm import Metrics, first_end, serving, state
+from nlsom_serve.vllm.model import Profiled
+from nlsom_serve.vllm.state import Server
 
 pytestmark = pytest.mark.vllm
 
@@ -59,8 +67,8 @@ async def test_a_server_whose_engine_dies_ends_as_a_whole():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"max-modl-len": 2048}, "vLLM does not know --max-modl-len 2048"),
-        ({"max-model-len": 99999}, r"max_model_len \(99999\) is greater .*lower max-model-len"),
+        ({"max-modl-len": 2048}, "vLLM does not know --max-modl-len: correct"),
+        ({"max-model-len": 30000}, r"max_model_len \(30000\) is greater .*lower max-model-len"),
         ({"model": "no-org/no-model"}, "the model is not on this machine, and the hub cannot be reached"),
     ],
     ids=["unknown option", "context longer than the model's", "a model that is not there"],
@@ -80,3 +88,32 @@ async def test_a_start_that_fails_gives_vllms_own_reason(
         async with serving([str(path)]):
             pass
     assert state.servers() == []
+
+
+async def metrics_of(server: Server) -> Metrics:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return Metrics.read((await http.get(f"{server.url}/metrics")).text)
+
+
+async def test_replicas_fail_over_and_the_death_of_the_last_is_an_error(pair: tuple[Server, ...]):
+    names = [server.name for server in pair]
+    form = TextForm(max_tokens=200)
+
+    async with Profiled(names) as model:
+
+        async def ask(n: int) -> str:
+            said = await model.complete(prompt_of(f"Question {n}."), form=form, settings=Settings(), seed=n)
+            return said.text
+
+        calls = [asyncio.ensure_future(ask(n)) for n in range(16)]
+        while not all([(await metrics_of(server)).running for server in pair]):
+            await asyncio.sleep(0.02)
+        for pid in pair[0].pids:
+            os.kill(pid, signal.SIGKILL)
+        assert len(await asyncio.gather(*calls)) == 16
+        assert (await metrics_of(pair[1])).generated_tokens > 0
+
+        for pid in pair[1].pids:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ModelUnavailable):
+            await ask(99)

@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from nlsom_serve.vllm import Metrics, Server, status
 from PIL import Image
+
+from nlsom_serve.vllm import Metrics, Server, status
 
 pytestmark = pytest.mark.vllm
 
