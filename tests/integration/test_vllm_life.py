@@ -21,7 +21,7 @@ from nlsom.form import TextForm
 from nlsom.model import Settings
 from nlsom.testing.models import prompt_of
 from nlsom_serve.vllm import Metrics, first_end, serving, state
-from nlsom_serve.vllm.model import Profiled
+from nlsom_serve.vllm.model import ProfileModel
 from nlsom_serve.vllm.state import Server
 
 pytestmark = pytest.mark.vllm
@@ -99,7 +99,7 @@ async def test_replicas_fail_over_and_the_death_of_the_last_is_an_error(pair: tu
     names = [server.name for server in pair]
     form = TextForm(max_tokens=1500)
 
-    async with Profiled(names) as model:
+    async with ProfileModel(names) as model:
 
         async def ask(n: int) -> str:
             said = await model.complete(prompt_of(f"Question {n}."), form=form, settings=Settings(), seed=n)

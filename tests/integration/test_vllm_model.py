@@ -19,7 +19,7 @@ from nlsom.model import Model, Prompt, Settings
 from nlsom.model.http import HttpModel
 from nlsom.testing.models import ModelContract, prompt_of
 from nlsom_serve.vllm import Metrics, Server
-from nlsom_serve.vllm.model import Profiled
+from nlsom_serve.vllm.model import ProfileModel
 
 pytestmark = pytest.mark.vllm
 
@@ -53,7 +53,7 @@ class TestAVisionLanguageModel(ModelContract):
 
     @pytest.fixture
     async def model(self, eyes: Server) -> AsyncIterator[Model]:
-        async with Profiled(eyes.name) as model:
+        async with ProfileModel(eyes.name) as model:
             yield model
 
 
@@ -106,7 +106,7 @@ async def test_more_pictures_than_the_profile_allows_are_an_error_before_anythin
     media = MediaStore()
     images = tuple([await media.add(picture(colour)) for colour in ("red", "green", "blue")])
     prompt = Prompt(head="What is it?", tail="", images=images, media=media)
-    async with Profiled(eyes.name) as model:
+    async with ProfileModel(eyes.name) as model:
         with pytest.raises(ModelError, match="at most 2 pictures"):
             await model.complete(prompt, form=TextForm(), settings=Settings(), seed=0)
     assert (await metrics(eyes)).since(before).prompt_tokens == 0

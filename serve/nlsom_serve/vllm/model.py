@@ -13,22 +13,19 @@ from nlsom.model.http import HttpModel
 from nlsom_serve.vllm.servers import find
 
 
-class Profiled:
+class ProfileModel:
     """A model served by a profile's server on this machine, with the profile's traits.
 
     Args:
         profile: Name of a server (`nlsom models up` starts it). Several are replicas of one model.
         concurrency: Most requests in flight at each server.
-        timeout: Longest that a server may take for one reply, in seconds.
     """
 
-    def __init__(
-        self, profile: str | Sequence[str], *, concurrency: int = 64, timeout: float = 600.0
-    ) -> None:
+    def __init__(self, profile: str | Sequence[str], *, concurrency: int = 64) -> None:
         self._names = (profile,) if isinstance(profile, str) else tuple(profile)
         if not self._names:
             raise UsageError("profile: name at least one server")
-        self._concurrency, self._timeout = concurrency, timeout
+        self._concurrency = concurrency
         self._opening = asyncio.Lock()
         self._users = 0
         self._model: HttpModel | None = None
@@ -82,7 +79,6 @@ class Profiled:
             thinking=first.facts.traits.thinking,
             extra=first.facts.traits.request,
             concurrency=self._concurrency,
-            timeout=self._timeout,
         )
         return await model.__aenter__()
 
