@@ -91,7 +91,7 @@ async def find_vllm(given: str | None = None) -> tuple[str, ...]:
     """
     named = given or os.environ.get("NLSOM_VLLM")
     if named:
-        source = "--python" if given else "NLSOM_VLLM"
+        source = "--vllm" if given else "NLSOM_VLLM"
         command = await asyncio.to_thread(_command_at, named)
         if command is None:
             raise UsageError(
