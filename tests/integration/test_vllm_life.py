@@ -6,6 +6,7 @@ These come first by name, before the servers that the other files share are up: 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from nlsom_serve.vllm.state import Server
 
 pytestmark = pytest.mark.vllm
 
+NLSOM = str(Path(sys.executable).parent / "nlsom")
 KEEPER = """
 import asyncio
 from nlsom_serve.vllm import serving
@@ -88,6 +90,55 @@ async def test_a_start_that_fails_gives_vllms_own_reason(
         async with serving([str(path)]):
             pass
     assert state.servers() == []
+
+
+SOCIETY = """
+name: eyes
+task: vqa
+models: {vlm: {profile: seen}}
+members:
+  eyes: {agent: vision, model: vlm, role: expert, count: 3}
+  leader: {agent: vision, model: vlm, role: leader}
+structure: democracy
+mindstorm:
+  - {ask: expert, prompt: introduce, as: caption, form: {text: {max_tokens: 16}}}
+  - {ask: leader, prompt: choose, as: ballot, form: answer}
+verdict: {rule: decree, of: leader}
+limits: {seconds: 300, on_error: raise}
+"""
+
+
+async def nlsom(*arguments: str) -> str:
+    """What a command prints; it has to succeed."""
+    process = await asyncio.create_subprocess_exec(
+        NLSOM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    printed, complained = await process.communicate()
+    assert process.returncode == 0, complained.decode()
+    return printed.decode()
+
+
+async def test_the_command_line_serves_a_society_until_it_is_interrupted(a_home: Path):
+    society = a_home / "eyes.yaml"
+    society.write_text(SOCIETY)
+    process = await asyncio.create_subprocess_exec(
+        NLSOM, "models", "up", "seen=cpu-test", stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert b"/v1  llava-tiny" in await process.stdout.readline()
+    (server,) = state.servers()
+    pids = server.pids
+
+    (told,) = json.loads(await nlsom("models", "status", "--json"))
+    assert (told["state"], told["server"]["name"]) == ("serving", "seen")
+    asked = ("What is it?", "--image", "sample:cat", "--choices", "cat,dog,bird", "--json")
+    verdict = json.loads(await nlsom("ask", str(society), *asked))
+    assert verdict["answer"] in {"cat", "dog", "bird"}
+    assert verdict["usage"]["calls"] == 4
+
+    process.send_signal(signal.SIGINT)
+    assert await process.wait() == 130
+    assert [pid for pid in pids if state.birth(pid) is not None] == []
 
 
 async def metrics_of(server: Server) -> Metrics:
