@@ -10,12 +10,13 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from nlsom.errors import NoVerdict, UsageError
+from nlsom.errors import NoVerdict
 from nlsom.message import Message, Said
-from nlsom.trace import Header, Record, SqliteTrace
+from nlsom.trace import Header, Record
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
+from nlsom_serve.cli.traces import question_of, read_mindstorm
 
 
 def replay(
@@ -29,14 +30,14 @@ def replay(
 
     Example: `nlsom replay run.sqlite`
     """
-    header, records = asyncio.run(_read(file, id))
+    header, records = asyncio.run(read_mindstorm(file, id))
     stored = next((record for record in reversed(records) if record.kind == "verdict"), None)
     verdict = Verdict.model_validate_json(stored.body) if stored else None
     if json:
         print_json(_told(header, records, verdict))
     else:
         out.print(
-            f"[bold]{escape(header.society)}[/]: {escape(_question(header))}  [dim]{header.mindstorm}[/]"
+            f"[bold]{escape(header.society)}[/]: {escape(question_of(header))}  [dim]{header.mindstorm}[/]"
         )
         dialogue = Dialogue()
         for record in records:
@@ -50,23 +51,6 @@ def replay(
             )
     if verdict is None or verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
-
-
-async def _read(file: Path, id: str | None) -> tuple[Header, list[Record]]:
-    async with SqliteTrace(file, read_only=True) as trace:
-        headers = [header async for header in trace.mindstorms()]
-        found = [header for header in headers if id is None or header.mindstorm.startswith(id)]
-        if not found:
-            raise UsageError(f"{file}: no mindstorm {id!r}" if id else f"{file}: holds no mindstorm yet")
-        if len(found) > 1:
-            listed = "\n".join(f"  {one.mindstorm}  {one.society}: {_question(one)}" for one in found[:20])
-            raise UsageError(f"{file}: {len(found)} mindstorms; say which:\n{listed}")
-        return found[0], [record async for record in trace.records(found[0].mindstorm)]
-
-
-def _question(header: Header) -> str:
-    task = header.task
-    return str(task.get("question", "")) if isinstance(task, dict) else ""
 
 
 def message_of(record: Record) -> Message:
