@@ -28,9 +28,12 @@ CREATE TABLE records (
 CREATE INDEX records_of_mindstorm ON records (mindstorm, seq);
 CREATE INDEX replies_by_key ON records (key) WHERE kind = 'replied';
 """
-_VERDICTS = "CREATE INDEX verdicts ON records (mindstorm, seq) WHERE kind = 'verdict';"
+_SINCE_2 = """
+CREATE TABLE societies (digest TEXT PRIMARY KEY, built TEXT NOT NULL) STRICT;
+CREATE INDEX verdicts ON records (mindstorm, seq) WHERE kind = 'verdict';
+"""
 
-MIGRATIONS: Mapping[int, str] = {1: _VERDICTS}
+MIGRATIONS: Mapping[int, str] = {1: _SINCE_2}
 """From each older version, what makes the next one of it."""
 
 
@@ -106,7 +109,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
         if version == 0:
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise TraceError(f"{path}: is another program's database; give another file")
-            _run(connection, _TABLES + _VERDICTS)
+            _run(connection, _TABLES + _SINCE_2)
         else:
             while version in MIGRATIONS:
                 _run(connection, MIGRATIONS[version])

@@ -118,8 +118,12 @@ class SqliteTrace:
         def do(connection: sqlite3.Connection) -> History:
             connection.execute(
                 "INSERT OR IGNORE INTO mindstorms (id, header) VALUES (?, ?)",
-                (header.mindstorm, header.model_dump_json()),
+                (header.mindstorm, header.model_dump_json(exclude={"built"})),
             )
+            if header.built:
+                connection.execute(
+                    "INSERT OR IGNORE INTO societies VALUES (?, ?)", (header.digest, header.built)
+                )
             (number,) = connection.execute(
                 "SELECT number FROM mindstorms WHERE id = ?", (header.mindstorm,)
             ).fetchone()
@@ -166,11 +170,14 @@ class SqliteTrace:
         after = 0
         while True:
             rows = await self._rows(
-                "SELECT number, header FROM mindstorms WHERE number > ? ORDER BY number LIMIT 500", (after,)
+                "SELECT number, header, built FROM mindstorms LEFT JOIN societies"
+                " ON digest = header ->> 'digest' WHERE number > ? ORDER BY number LIMIT 500",
+                (after,),
             )
-            for number, header in rows:
+            for number, header, built in rows:
                 after = number
-                yield Header.model_validate_json(header)
+                found = Header.model_validate_json(header)
+                yield found.model_copy(update={"built": built}) if built else found
             if len(rows) < 500:
                 return
 

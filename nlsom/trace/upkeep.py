@@ -120,6 +120,9 @@ def prune(connection: sqlite3.Connection, mindstorms: Collection[str]) -> Pruned
         (KEPT,),
     ).rowcount
     connection.execute("DELETE FROM mindstorms WHERE number IN (SELECT number FROM dropped)")
+    connection.execute(
+        "DELETE FROM societies WHERE digest NOT IN (SELECT header ->> 'digest' FROM mindstorms)"
+    )
     return Pruned(len(numbers), gone, len(wanted))
 
 

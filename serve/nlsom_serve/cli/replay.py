@@ -10,13 +10,14 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from nlsom.errors import NoVerdict
+from nlsom.errors import NoVerdict, UsageError
 from nlsom.message import Message, Said
 from nlsom.trace import Header, Record
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
 from nlsom_serve.cli.traces import question_of, read_mindstorm
+from nlsom_serve.cli.whatif import what_if
 
 
 def replay(
@@ -24,15 +25,36 @@ def replay(
     id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="A mindstorm; the beginning of its id is enough.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="MEMBER", help="What if this member had been absent; repeatable."),
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option("--rule", metavar="RULE", help="What if this rule had counted.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=0, metavar="N", help="What if there had been N rounds.")
+    ] = None,
+    call: Annotated[
+        bool, typer.Option("--call", help="With the three above: asks what has no stored reply.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Shows a mindstorm again, dialogue and verdict, from its trace; no model is loaded.
 
-    Example: `nlsom replay run.sqlite`
+    With --without, --rule or --rounds it says what would have come out, and which turns would have to be
+    asked for that; --call asks them, and keeps what is said in the same trace.
+
+    Example: `nlsom replay run.sqlite`, `nlsom replay run.sqlite 1f3a --without eyes.2 --call`
     """
     header, records = asyncio.run(read_mindstorm(file, id))
     stored = next((record for record in reversed(records) if record.kind == "verdict"), None)
     verdict = Verdict.model_validate_json(stored.body) if stored else None
+    if without or rule is not None or rounds is not None:
+        what_if(file, header, records, verdict, without or (), rule, rounds, call=call, as_json=json)
+        return
+    if call:
+        raise UsageError("--call goes with --without, --rule or --rounds; a plain replay asks nobody")
     if json:
         print_json(_told(header, records, verdict))
     else:
