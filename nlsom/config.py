@@ -161,6 +161,7 @@ def load(
     bus: Bus | None = None,
     media: MediaStore | None = None,
     retry_failed: bool = False,
+    prompts: Mapping[str, str] | None = None,
 ) -> Society:
     """Reads a society.
 
@@ -173,6 +174,7 @@ def load(
         bus: What carries its turns, instead of a bus within this process.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run are asked again.
+        prompts: Prompts by name that come before those of all folders.
 
     Raises:
         ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
@@ -203,11 +205,12 @@ def load(
             task=kind,
             limits=spec.limits,
             groups=groups,
-            templates=Templates(folders),
+            templates=Templates(folders, prompts or {}),
             trace=trace,
             bus=bus,
             media=media or MediaStore(),
             retry_failed=retry_failed,
+            source=source.tree,
         )
     except ConfigError as error:
         builder.faults += [source.fault(_path(fault.where), fault.what) for fault in error.faults]

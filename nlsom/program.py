@@ -127,6 +127,11 @@ class Program:
     decision: Decision
     limits: Limits
 
+    @property
+    def flat(self) -> list[Step]:
+        """All steps, those of rounds once."""
+        return flatten(self.steps)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The members' names."""
@@ -153,6 +158,11 @@ class Program:
                 self.limits.model_dump(),
             ]
         )
+
+
+def flatten(steps: Sequence[Step | Rounds]) -> list[Step]:
+    """All steps in order, those of rounds once."""
+    return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
 
 
 def _told(step: Step | Rounds) -> object:

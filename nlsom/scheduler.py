@@ -113,11 +113,13 @@ class Scheduler:
         addresses: Sequence[str],
         trace: Trace | None = None,
         retry_failed: bool = False,
+        built: str = "",
     ) -> None:
         self._program, self._task, self._seed = program, task, seed
         self.id = self._id = mindstorm
         self._bus, self._agents, self._media = bus, agents, media
         self._addresses, self._trace, self._retry = addresses, trace, retry_failed
+        self._built = built
         limits = program.limits
         self._budget = Budget(limits.calls, limits.tokens, spending.get())
         self._metered = not self._budget.unlimited
@@ -198,6 +200,7 @@ class Scheduler:
             task=self._task.model_dump(mode="json"),
             seed=self._seed,
             started=time.time(),
+            built=self._built,
         )
 
     async def _repeat(self, rounds: Rounds) -> None:

@@ -37,6 +37,8 @@ class Header(Frozen):
         seed: The run's seed.
         started: When it was first begun, in seconds since 1970 (UTC). In no key.
         frozen: What was read once and holds for the whole mindstorm, such as reputations, with its digest.
+        built: What it takes to build the society again (JSON of `nlsom.counterfactual.Built`); "" where it
+            was made in Python. Mindstorms of one society share it, so a store keeps it once.
     """
 
     mindstorm: str
@@ -48,6 +50,7 @@ class Header(Frozen):
     seed: int
     started: float
     frozen: JsonValue = None
+    built: str = ""
 
 
 @dataclass(frozen=True, slots=True)
