@@ -122,7 +122,7 @@ class SocietySpec(Frozen):
     task: str = "vqa"
     models: dict[str, dict[str, Any]] = {}
     members: dict[str, MemberSpec] = Field(min_length=1)
-    structure: str | dict[str, dict[str, Any] | None] = "democracy"
+    structure: str | dict[str, Any] = "democracy"
     rights: Rights | None = None
     mindstorm: tuple[_Phase, ...] = Field(min_length=1)
     verdict: VerdictSpec = VerdictSpec()
@@ -463,14 +463,14 @@ class _Builder:
     def structure(self) -> StructureSpec:
         path: Path_ = ("structure",)
         try:
-            name, shape, options = shape_of(self.spec.structure)
+            shape = shape_of(self.spec.structure)
         except UsageError as error:
             self.faults.append(self.source.fault(path, str(error)))
             return Democracy()
         try:
-            return shape.model_validate(options)
+            return shape.made()
         except ValidationError as error:
-            self.faults.extend(faults(error, self.source, (*path, name), {(): shape}))
+            self.faults.extend(faults(error, self.source, (*path, shape.name), {(): shape.spec}))
             return Democracy()
 
     def rule(self) -> Rule:

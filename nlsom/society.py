@@ -382,7 +382,7 @@ class _Compiler:
                     self._fault(where, f"no phase is labelled {label!r}; there are {_names(senders)}")
                     continue
                 said = senders[label]
-                if step.who and not any(
+                if step.who and said and not any(
                     at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
                 ):
                     self._fault(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from nlsom.structure.among import Among
 from nlsom.structure.custom import Edges
 from nlsom.structure.generated import Random, RandomDag, ScaleFree, SmallWorld
 from nlsom.structure.hearing import Hearing, Structure, edges, generations, hearing_classes
@@ -17,6 +18,7 @@ from nlsom.structure.spec import StructureSpec
 
 __all__ = [
     "STRUCTURES",
+    "Among",
     "Chain",
     "Democracy",
     "Edges",
