@@ -171,7 +171,7 @@ class Scheduler:
             if self._cut is not None:
                 break
         verdict = self._decide()
-        if self._trace is not None:
+        if self._trace is not None and not self._history.decided:
             self._trace.append(Record(self._id, "verdict", body=verdict.model_dump_json().encode()))
             await self._trace.durable()
         return verdict
@@ -465,6 +465,7 @@ class Scheduler:
         )
         if self._trace is not None:
             self._trace.append(record)
+            self._history.decided = False
         return record
 
     def _settle(

@@ -185,7 +185,7 @@ class Society:
             MediaError: A picture is not let in.
         """
         kept = [await self.media.add(image) for image in images]
-        asked = {} if question is None else {"question": question}
+        asked: dict[str, Any] = {} if question is None else {"question": question}
         if question is None and self.task.model_fields["question"].is_required():
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
         return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)

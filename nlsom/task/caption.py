@@ -18,3 +18,7 @@ class CaptionTask(Task):
     def form(self) -> Form:
         """A sentence or two."""
         return TextForm(max_tokens=120)
+
+    def canonical(self, answer: str) -> str | None:
+        """The caption on one line; None for an empty one."""
+        return " ".join(answer.split()) or None

@@ -83,10 +83,12 @@ class History:
     Attributes:
         outcomes: By key.
         closed: By phase and round: the members who counted.
+        decided: Whether it came to a verdict.
     """
 
     outcomes: dict[str, Record] = field(default_factory=dict[str, Record])
     closed: dict[tuple[str, int], Record] = field(default_factory=dict[tuple[str, int], Record])
+    decided: bool = False
 
     def add(self, record: Record) -> None:
         """Takes a record in; an outcome replaces one that is not a reply, and never a reply."""
@@ -96,6 +98,8 @@ class History:
                 self.outcomes[record.key] = record
         elif record.kind == "closed":
             self.closed[record.phase, record.round] = record
+        elif record.kind == "verdict":
+            self.decided = True
 
 
 class Trace(Protocol):
