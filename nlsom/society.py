@@ -382,8 +382,12 @@ class _Compiler:
                     self._fault(where, f"no phase is labelled {label!r}; there are {_names(senders)}")
                     continue
                 said = senders[label]
-                if step.who and said and not any(
-                    at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
+                if (
+                    step.who
+                    and said
+                    and not any(
+                        at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
+                    )
                 ):
                     self._fault(
                         where, f"nobody asked here can hear those who say {label!r} in this structure"

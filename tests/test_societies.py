@@ -153,7 +153,9 @@ async def test_each_witness_is_shown_its_own_part_only() -> None:
 
 
 async def test_debate_of_witnesses_votes_by_one_override() -> None:
-    society = scripted("debate-of-witnesses", sets=("verdict={rule: plurality, of: witness, tie_break: first}",))
+    society = scripted(
+        "debate-of-witnesses", sets=("verdict={rule: plurality, of: witness, tie_break: first}",)
+    )
     async with society:
         verdict = await society.ask(nlsom.VqaTask(question="Who?", choices=("ann", "bob")))
     assert verdict.rule == "plurality"
@@ -173,5 +175,3 @@ async def test_rights_all_off_are_the_monarchy_and_all_on_a_democracy() -> None:
     verdict = await ask(on)
     assert verdict.answer
     assert sum(verdict.tally.values()) == 4
-
-

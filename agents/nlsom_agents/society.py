@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from pydantic import JsonValue
+
 from nlsom.config import load
 from nlsom.message import Data, Said, Text
 from nlsom.model.prompt import quote
@@ -60,10 +62,13 @@ class Nested:
             extra=turn.task.extra,
         )
         verdict = await society.ask(task, seed=turn.seed)
-        told = {
+        told: dict[str, JsonValue] = {
             "society": society.name,
             "tally": {**verdict.tally},
-            "abstained": [one.model_dump(mode="json") for one in verdict.abstained],
+            "abstained": [
+                {"member": one.member, "phase": one.phase, "round": one.round, "cause": one.cause}
+                for one in verdict.abstained
+            ],
             "cut_short": verdict.cut_short,
         }
         usage = verdict.usage_total
@@ -85,6 +90,7 @@ class Nested:
 
 def _context(turn: Turn) -> str:
     heard = "".join(
-        f"{message.sender} ({message.label}):\n{quote(message.text)}\n" for message in (*turn.heard, *turn.own)
+        f"{message.sender} ({message.label}):\n{quote(message.text)}\n"
+        for message in (*turn.heard, *turn.own)
     )
     return "\n".join(part for part in (turn.task.context, heard.strip(), turn.ask) if part)
