@@ -201,6 +201,7 @@ class Scheduler:
             seed=self._seed,
             started=time.time(),
             built=self._built,
+            frozen=program.decision.frozen,
         )
 
     async def _repeat(self, rounds: Rounds) -> None:
@@ -217,7 +218,10 @@ class Scheduler:
         if not step.who:
             return
         number = self._rounds[step.name] = self._rounds.get(step.name, 0) + 1
-        form = form_of(step.ask.form, self._task, self._minutes)
+        form = form_of(step.ask, self._task, self._minutes)
+        if form is None:
+            self._cut = f"quorum: nobody said a {step.ask.over!r} that phase {step.name!r} could vote on"
+            return
         replied = 0
         for group in self._order(step, number):
             superstep = _Superstep(step, number, form, self._turns(step, number, form, group))

@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -55,6 +55,7 @@ class VerdictBy:
         of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
         over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
         tie_break: What chooses among tied alternatives.
+        competence: Probability that a member is right, by name: its reputation.
     """
 
     rule: Rule
@@ -62,6 +63,7 @@ class VerdictBy:
     of: str | None = None
     over: str | None = None
     tie_break: TieBreak = "none"
+    competence: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass
@@ -267,12 +269,7 @@ class _Compiler:
     def program(self) -> Program:
         society = self._society
         self._check_members()
-        try:
-            structure = society.structure.build(self._members)
-        except ConfigError as error:
-            raise ConfigError(
-                Fault(f"structure.{fault.where}", fault.what) for fault in error.faults
-            ) from None
+        structure = self._built(society.structure, "structure")
         steps: list[Step | Rounds] = []
         for at, phase in enumerate(society.phases):
             where = f"mindstorm.{at}"
@@ -293,6 +290,13 @@ class _Compiler:
             decision=decision,
             limits=society.limits,
         )
+
+    def _built(self, spec: StructureSpec, where: str) -> Structure:
+        try:
+            return spec.build(self._members)
+        except ConfigError as error:
+            self._faults += [Fault(f"{where}.{fault.where}", fault.what) for fault in error.faults]
+            return Democracy().build(self._members)
 
     def _fault(self, where: str, what: object) -> None:
         self._faults.append(Fault(where, str(what)))
@@ -335,6 +339,8 @@ class _Compiler:
         if ask.wait != "all" and ask.order != "together":
             self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
         who = self._select(ask.ask, f"{where}.ask")
+        if ask.structure is not None:
+            structure = self._built(ask.structure, f"{where}.structure")
         return Step(
             ask=ask,
             name=name,
@@ -379,7 +385,12 @@ class _Compiler:
                     self._fault(where, "`wait: certain` is for the last phase, the one that is counted")
                 elif not isinstance(by.rule, SettlingRule):
                     self._fault(where, f"`wait: certain` cannot be had with the rule {by.name!r}")
-        return Decision(by.rule, by.name, over, of, by.tie_break)
+        proposals = {step.ask.over for step in flat if step.ask.label == over}
+        if len(proposals) > 1:
+            self._fault("verdict.over", f"phases labelled {over!r} vote over different things")
+        voters = {self._members[at].name for at in of}
+        competence = {name: p for name, p in by.competence.items() if name in voters}
+        return Decision(by.rule, by.name, over, of, by.tie_break, next(iter(proposals), None), competence)
 
     def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
         """A label that nobody who is asked could ever hear is a slip of the pen."""
@@ -388,12 +399,13 @@ class _Compiler:
         for step in flat:
             senders.setdefault(step.ask.label, set()).update(step.who)
         for step in flat:
+            if step.ask.over is not None and step.ask.over not in senders:
+                where = f"{self._where[step.name]}.over"
+                self._fault(where, f"no phase is labelled {step.ask.over!r}; there are {_names(senders)}")
             for label in step.ask.hears.label or ():
                 where = f"{self._where[step.name]}.hears.label"
                 if label not in senders:
-                    self._fault(
-                        where, f"no phase is labelled {label!r}; there are {', '.join(sorted(senders))}"
-                    )
+                    self._fault(where, f"no phase is labelled {label!r}; there are {_names(senders)}")
                     continue
                 said = senders[label]
                 if (
@@ -410,6 +422,10 @@ class _Compiler:
 
 def _has(task: type[Task], name: str) -> bool:
     return name in task.model_fields or hasattr(task, name)
+
+
+def _names(labels: Iterable[str]) -> str:
+    return ", ".join(sorted(labels))
 
 
 __all__ = ["Seat", "Society", "VerdictBy"]

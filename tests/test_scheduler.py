@@ -612,11 +612,10 @@ class TestEvents:
 
     async def test_a_failed_mindstorm_ends_with_its_reason(self):
         society = panel([Failing()], limits=Limits(on_error="raise"))
-        async with society:
-            async with society.mindstorm(VqaTask(question="What?")) as running:
-                events = [event async for event in running]
-                with pytest.raises(MemberFailed):
-                    await running.verdict()
+        async with society, society.mindstorm(VqaTask(question="What?")) as running:
+            events = [event async for event in running]
+            with pytest.raises(MemberFailed):
+                await running.verdict()
         assert sum(isinstance(event, Decided | Stopped) for event in events) == 1
         assert "m0" in events[-1].reason
 

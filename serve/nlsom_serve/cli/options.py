@@ -54,6 +54,10 @@ Overrides = Annotated[
         "--set", "-s", metavar="KEY=VALUE", help="Overrides a field of the file, such as limits.tokens=5000."
     ),
 ]
+Choices = Annotated[
+    str | None,
+    typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="The run's seed.")]
 TraceFile = Annotated[
     Path | None,
@@ -77,6 +81,11 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
             )
         models[name] = where
     return models
+
+
+def read_choices(given: str | None) -> list[str]:
+    """The options of a multiple choice."""
+    return [option.strip() for option in given.split(",") if option.strip()] if given else []
 
 
 def picture(given: str) -> str:
