@@ -8,7 +8,7 @@ import itertools
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self, cast
 
 from nlsom.agent import Agent, identity
@@ -113,20 +113,24 @@ class Society:
         return self.program.members
 
     async def __aenter__(self) -> Self:
-        if self._stack is not None:
-            raise NlsomError(f"society {self.name!r} is open already")
         async with AsyncExitStack() as stack:
-            for part in self._parts():
+            for part in self.parts():
                 await stack.enter_async_context(part)
-            self._bus = self.bus or MemoryBus()
-            if self.bus is None:
-                stack.push_async_callback(self._bus.close)
-                for seat in self.seats:
-                    await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
-            self._stack = stack.pop_all()
+            await self._open(stack)
         return self
 
-    def _parts(self) -> list[AbstractAsyncContextManager[object]]:
+    async def _open(self, stack: AsyncExitStack) -> None:
+        """Hosts the agents, which are open; the society closes what `stack` holds."""
+        if self._stack is not None:
+            raise NlsomError(f"society {self.name!r} is open already")
+        self._bus = self.bus or MemoryBus()
+        if self.bus is None:
+            stack.push_async_callback(self._bus.close)
+            for seat in self.seats:
+                await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
+        self._stack = stack.pop_all()
+
+    def parts(self) -> list[AbstractAsyncContextManager[object]]:
         """What is opened with the society: models, which agents may share, and agents; each once."""
         agents: list[object] = [seat.agent for seat in self.seats]
         models: list[object] = [getattr(agent, "model", None) for agent in agents]
@@ -163,7 +167,7 @@ class Society:
         """
         if not isinstance(question, Task):
             question = await self.make_task(question, images=images, choices=choices, context=context)
-        async with self._scheduled(question, seed) as scheduler:
+        async with self._scheduled(question, seed, None) as scheduler:
             return await scheduler.run()
 
     async def make_task(
@@ -179,48 +183,85 @@ class Society:
         return self.task(question=question, images=tuple(kept), choices=tuple(choices), context=context)
 
     @asynccontextmanager
-    async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncGenerator[Mindstorm]:
-        """A mindstorm to watch: iterate over it for its events. Leaving the block cancels it."""
-        async with self._scheduled(task, seed) as scheduler:
+    async def mindstorm(
+        self, task: Task, *, seed: int = 0, limits: Limits | None = None
+    ) -> AsyncGenerator[Mindstorm]:
+        """A mindstorm to watch: iterate over it for its events. Leaving the block cancels it.
+
+        Args:
+            task: What is asked.
+            seed: The run's seed.
+            limits: What it may spend; None for what the society's file says.
+        """
+        async with self._scheduled(task, seed, limits) as scheduler:
             assert self._bus is not None
             async with Mindstorm(scheduler, self._bus, scheduler.id) as storm:
                 yield storm
 
+    def id_of(self, task: Task, *, seed: int = 0, limits: Limits | None = None) -> str:
+        """The id of a mindstorm that a trace keeps: the same for the same question, seed and limits."""
+        return self._id(self._limited(limits), task, seed)
+
+    def _id(self, program: Program, task: Task, seed: int) -> str:
+        told = f"{SCHEMA}\x1f{program.digest}\x1f{task.digest}\x1f{seed}"
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    def _limited(self, limits: Limits | None) -> Program:
+        same = limits is None or limits == self.program.limits
+        return self.program if same else replace(self.program, limits=limits)
+
     @asynccontextmanager
-    async def _scheduled(self, task: Task, seed: int) -> AsyncGenerator[Scheduler]:
+    async def _scheduled(self, task: Task, seed: int, limits: Limits | None) -> AsyncGenerator[Scheduler]:
         if self._bus is None:
             raise NlsomError(f"open the society first: `async with society:` ({self.name!r})")
         if not isinstance(task, self.task):
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
+        program = self._limited(limits)
         if self.trace is None:
-            yield self._schedule(uuid.uuid4().hex[:16], task, seed)
+            yield self._schedule(uuid.uuid4().hex[:16], program, task, seed)
             return
-        told = f"{SCHEMA}\x1f{self.program.digest}\x1f{task.digest}\x1f{seed}"
-        id = hashlib.sha256(told.encode()).hexdigest()[:16]
+        id = self._id(program, task, seed)
         # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
         # finds every outcome in the trace.
         lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
         try:
             async with lock:
-                yield self._schedule(id, task, seed)
+                yield self._schedule(id, program, task, seed)
         finally:
             if not lock.locked():
                 self._one_at_a_time.pop(id, None)
 
-    def _schedule(self, id: str, task: Task, seed: int) -> Scheduler:
+    def _schedule(self, id: str, program: Program, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None
         return Scheduler(
-            self.program,
+            program,
             task,
             mindstorm=id,
             seed=seed,
             bus=self._bus,
             agents=[seat.agent for seat in self.seats],
-            addresses=self.program.names,
+            addresses=program.names,
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
         )
+
+
+@asynccontextmanager
+async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
+    """Opens several societies; a model that some of them share is opened once.
+
+    Raises:
+        NlsomError: One of them is open already.
+    """
+    async with AsyncExitStack() as stack:
+        for part in {id(part): part for society in societies for part in society.parts()}.values():
+            await stack.enter_async_context(part)
+        for society in societies:
+            async with AsyncExitStack() as own:
+                await society._open(own)  # pyright: ignore[reportPrivateUsage]
+            stack.push_async_exit(society)
+        yield
 
 
 class _Compiler:
@@ -372,4 +413,4 @@ def _flat(steps: Sequence[Step | Rounds]) -> list[Step]:
     return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
 
 
-__all__ = ["Seat", "Society", "VerdictBy"]
+__all__ = ["Seat", "Society", "VerdictBy", "opened_together"]
