@@ -3,13 +3,13 @@ import json
 import httpx
 import openai
 import pytest
+from nlsom_serve.app import Settings
+from nlsom_serve.app.shapes import ChatRequest
 from pydantic import BaseModel
 from serving import CHAT, chat, one_phase, png, process, serving, trio, url_of, with_picture
 
 from nlsom.message import Said, Usage
 from nlsom.testing.slow import Slow
-from nlsom_serve.app import Settings
-from nlsom_serve.app.shapes import ChatRequest
 
 PICKED = "What animal is this?\nA. cat\nB. dog\nAnswer with the option's letter."
 
@@ -166,13 +166,15 @@ async def test_the_official_client_parses_an_answer_by_schema(tmp_path):
         animal: str
         legs: int
 
-    async with serving(tmp_path, one_phase([_Writes()], name="trio")) as (client, _):
-        async with openai.AsyncOpenAI(base_url=f"{client.base_url}/v1", api_key="none") as sdk:
-            done = await sdk.chat.completions.parse(
-                model="society/trio",
-                messages=[{"role": "user", "content": "What is it?"}],
-                response_format=Seen,
-            )
+    async with (
+        serving(tmp_path, one_phase([_Writes()], name="trio")) as (client, _),
+        openai.AsyncOpenAI(base_url=f"{client.base_url}/v1", api_key="none") as sdk,
+    ):
+        done = await sdk.chat.completions.parse(
+            model="society/trio",
+            messages=[{"role": "user", "content": "What is it?"}],
+            response_format=Seen,
+        )
     assert done.choices[0].message.parsed == Seen(animal="cat", legs=4)
 
 
@@ -214,13 +216,12 @@ async def test_the_limits_of_a_request_narrow_those_of_the_society(tmp_path):
     assert slow.cancelled == 1
 
 
-async def test_the_official_client_raises_its_own_errors(sdk, server):
-    client, _ = server
+async def test_the_official_client_raises_its_own_errors(sdk):
     ask = [{"role": "user", "content": "Well?"}]
     with pytest.raises(openai.NotFoundError, match="no society is called 'gpt-4'"):
         await sdk.chat.completions.create(model="gpt-4", messages=ask)
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     with pytest.raises(openai.BadRequestError, match="tools is not supported") as refused:
-        tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
         await sdk.chat.completions.create(model="society/trio", messages=ask, tools=[tool])
     assert refused.value.code == "unsupported_parameter"
     assert refused.value.param == "tools"
@@ -260,7 +261,8 @@ async def test_parameters_that_mean_nothing_here_are_ignored(server):
     ignored = {
         "temperature": 0.5, "top_p": 0.9, "presence_penalty": 0, "frequency_penalty": 0.1, "user": "u",
         "metadata": {"a": "b"}, "store": False, "service_tier": "auto", "reasoning_effort": "low",
-        "parallel_tool_calls": True, "top_k": 5, "min_p": 0.1, "repetition_penalty": 1.1, "modalities": ["text"],
+        "parallel_tool_calls": True, "top_k": 5, "min_p": 0.1, "repetition_penalty": 1.1,
+        "modalities": ["text"],
         "tools": [], "tool_choice": "auto", "logprobs": False,
     }  # fmt: skip
     assert (await client.post(CHAT, json=chat("Well?", **ignored))).status_code == 200

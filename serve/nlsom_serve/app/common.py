@@ -17,13 +17,13 @@ from nlsom_serve.app.replies import MemberCard, SocietyCard, SocietyDetail, Soci
 router = APIRouter()
 
 
-@router.get("/v1/societies", tags=["societies"], responses=failures(401, 403))
+@router.get("/v1/societies", tags=["societies"], responses=failures(401))
 async def list_societies(house: TheHouse) -> SocietyList:
     """Lists the societies."""
     return SocietyList(data=[_card(id, society) for id, society in house.societies.items()])
 
 
-@router.get("/v1/societies/{name}", tags=["societies"], responses=failures(400, 401, 403, 404))
+@router.get("/v1/societies/{name}", tags=["societies"], responses=failures(400, 401, 404))
 async def get_society(name: str, house: TheHouse) -> SocietyDetail:
     """Tells who sits in a society, whom each hears, and what is done."""
     society = house.society(name)
@@ -42,7 +42,7 @@ async def get_society(name: str, house: TheHouse) -> SocietyDetail:
     response_class=Response,
     responses={
         200: {"content": {"image/svg+xml": {}}, "description": "A drawing."},
-        **failures(400, 401, 403, 404),
+        **failures(400, 401, 404),
     },
 )
 async def draw_society(name: str, house: TheHouse) -> Response:
@@ -52,13 +52,13 @@ async def draw_society(name: str, house: TheHouse) -> Response:
     return Response(svg, media_type="image/svg+xml")
 
 
-@router.get("/health", tags=["server"], responses=failures(403))
+@router.get("/health", tags=["server"], responses=failures())
 async def health() -> Status:
     """Says that the process answers."""
     return Status(status="ok")
 
 
-@router.get("/ready", tags=["server"], responses=failures(403, 503))
+@router.get("/ready", tags=["server"], responses=failures(503))
 async def ready(house: TheHouse) -> Status:
     """Says whether new mindstorms are taken; not any more once the server is about to end."""
     if house.draining.is_set():
@@ -72,7 +72,7 @@ async def ready(house: TheHouse) -> Status:
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Figures."},
-        **failures(401, 403),
+        **failures(401),
     },
 )
 async def metrics(house: TheHouse) -> Response:

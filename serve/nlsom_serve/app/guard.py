@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import secrets
@@ -30,6 +31,11 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
+
+
+_HEADER_BYTES = 32 * 2**10
+_PASSED_OVER = 64 * 2**20
+_PASSING_SECONDS = 2.0
 
 
 class Guard:
@@ -77,6 +83,8 @@ class Guard:
             request_id.reset(token)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
+            raise ApiError(431, "the headers are too large", code="headers_too_large")
         hosts = self._settings.hosts
         if hosts and _host(headers.get("host", "")) not in hosts:
             # Else a page of any origin whose name leads here could read what this machine is told.
@@ -131,10 +139,12 @@ class _Body:
         length = headers.get("content-length")
         has_body = (length not in (None, "0")) or "transfer-encoding" in headers
         if length is not None and (not length.isdigit() or int(length) > self._guard.settings.body_bytes):
+            await self._pass_over()
             raise self._too_large()
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if has_body and kind != "application/json":
             # Also what keeps other origins' pages out: a browser asks first before it sends JSON.
+            await self._pass_over()
             raise ApiError(415, "send JSON: `Content-Type: application/json`", code="unsupported_media_type")
 
     async def __call__(self) -> Message:
@@ -154,8 +164,19 @@ class _Body:
             self._guard.take(count)
             self._held += count
             if self._held > self._guard.settings.body_bytes:
+                await self._pass_over()
                 raise self._too_large()
         return message
+
+    async def _pass_over(self) -> None:
+        """Reads some of a body that is not wanted: a client that is still sending would miss the answer."""
+        left = _PASSED_OVER
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PASSING_SECONDS):
+                while left > 0 and not self._whole:
+                    message = await self._receive()
+                    left -= len(message.get("body", b""))
+                    self._whole = not message.get("more_body", False)
 
     def _too_large(self) -> ApiError:
         most = self._guard.settings.body_bytes

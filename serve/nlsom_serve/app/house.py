@@ -169,7 +169,7 @@ class House:
 
     @asynccontextmanager
     async def wanted(self, run: Run) -> AsyncGenerator[Run]:
-        """While the block is open somebody wants the mindstorm. One that nobody wants or keeps is cancelled."""
+        """Somebody wants the mindstorm while the block is open; when nobody does, it ends unless kept."""
         run.wanted += 1
         try:
             yield run

@@ -83,7 +83,7 @@ class PersonsAnswer(Strict):
     response_model=MindstormCard,
     responses={
         200: {"model": MindstormDetail, "description": "It is over (`wait`)."},
-        **failures(400, 401, 403, 404, 408, 413, 415, 429, 500, 503),
+        **failures(400, 401, 404, 408, 413, 415, 429, 500, 503),
     },
 )
 async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: TheAccount) -> Response:
@@ -118,7 +118,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
     return JSONResponse(card.model_dump(mode="json"), 202, headers=where)
 
 
-@router.get("", responses=failures(400, 401, 403))
+@router.get("", responses=failures(400, 401))
 async def list_mindstorms(
     house: TheHouse,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
@@ -132,13 +132,13 @@ async def list_mindstorms(
     return MindstormList(data=cards, more=len(headers) > limit)
 
 
-@router.get("/{id}", responses=failures(400, 401, 403, 404))
+@router.get("/{id}", responses=failures(400, 401, 404))
 async def get_mindstorm(id: Id, house: TheHouse) -> MindstormDetail:
     """Tells a mindstorm: its state, what was said, and its verdict."""
     return await _detail(house, id)
 
 
-@router.delete("/{id}", responses=failures(400, 401, 403, 404))
+@router.delete("/{id}", responses=failures(400, 401, 404))
 async def cancel(id: Id, house: TheHouse) -> MindstormDetail:
     """Cancels a mindstorm down to the models' servers; one that is over stays as it is."""
     await house.cancel(id)
@@ -150,7 +150,7 @@ async def cancel(id: Id, house: TheHouse) -> MindstormDetail:
     response_class=Response,
     responses={
         200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events."},
-        **failures(400, 401, 403, 404),
+        **failures(400, 401, 404),
     },
 )
 async def watch(id: Id, request: Request, house: TheHouse) -> Response:
@@ -163,7 +163,7 @@ async def watch(id: Id, request: Request, house: TheHouse) -> Response:
     return EventStream(events, heartbeat=house.settings.heartbeat)
 
 
-@router.post("/{id}/turns/{key}", responses=failures(400, 401, 403, 404, 408, 409, 413, 415, 429))
+@router.post("/{id}/turns/{key}", responses=failures(400, 401, 404, 408, 409, 413, 415, 429))
 async def answer_turn(id: Id, key: Key, given: PersonsAnswer, house: TheHouse) -> Taken:
     """Answers a turn as the person who sits in that seat. The first answer counts."""
     run = house.running(id)
@@ -190,7 +190,7 @@ async def answer_turn(id: Id, key: Key, given: PersonsAnswer, house: TheHouse) -
     response_class=Response,
     responses={
         200: {"content": {"image/*": {}}, "description": "The picture."},
-        **failures(400, 401, 403, 404),
+        **failures(400, 401, 404),
     },
 )
 async def picture(id: Id, number: Annotated[int, Path(ge=0, le=999)], house: TheHouse) -> Response:

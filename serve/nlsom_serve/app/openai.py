@@ -35,13 +35,13 @@ router = APIRouter(route_class=JsonRoute, tags=["openai"])
 PREFIX = "society/"
 
 
-@router.get("/v1/models", responses=failures(400, 401, 403))
+@router.get("/v1/models", responses=failures(400, 401))
 async def list_models(house: TheHouse) -> ModelList:
     """Lists the societies as models."""
     return ModelList(data=[ModelCard(id=PREFIX + id) for id in house.societies])
 
 
-@router.get("/v1/models/{model:path}", responses=failures(400, 401, 403, 404))
+@router.get("/v1/models/{model:path}", responses=failures(400, 401, 404))
 async def get_model(model: str, house: TheHouse) -> ModelCard:
     """Says whether a society is served."""
     id = model.removeprefix(PREFIX)
@@ -52,7 +52,7 @@ async def get_model(model: str, house: TheHouse) -> ModelCard:
 @router.post(
     "/v1/chat/completions",
     response_model=ChatCompletion,
-    responses=failures(400, 401, 403, 404, 408, 413, 415, 429, 500, 502, 503),
+    responses=failures(400, 401, 404, 408, 413, 415, 429, 500, 502, 503),
 )
 async def complete(asked: ChatRequest, request: Request, house: TheHouse, account: TheAccount) -> Response:
     """Asks a society. The mindstorm is cancelled, down to the models, when the client leaves."""

@@ -17,6 +17,7 @@ _WHAT = {
     409: "It is too late for that.",
     413: "The body is too large.",
     415: "The body is not JSON.",
+    431: "The headers are too large.",
     429: "The server is busy, or the key has spent its tokens; `Retry-After` says when to try again.",
     500: "A fault of the server.",
     502: "A member or a model failed, and the society's file says that this ends the mindstorm.",
@@ -26,7 +27,10 @@ _WHAT = {
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The answers of a route that are no success."""
-    return {status: {"model": ErrorBody, "description": _WHAT[status]} for status in statuses}
+    always = (403, 431)
+    return {
+        status: {"model": ErrorBody, "description": _WHAT[status]} for status in sorted({*always, *statuses})
+    }
 
 
 class ModelCard(BaseModel):
