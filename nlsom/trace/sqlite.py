@@ -192,8 +192,13 @@ class SqliteTrace:
 
     async def header(self, mindstorm: str) -> Header | None:
         """The header of a mindstorm; see `Trace.header`."""
-        rows = await self._rows("SELECT header FROM mindstorms WHERE id = ?", (mindstorm,))
-        return Header.model_validate_json(rows[0][0]) if rows else None
+        rows = await self._rows(
+            "SELECT header, built FROM mindstorms LEFT JOIN societies ON digest = header ->> 'digest'"
+            " WHERE id = ?",
+            (mindstorm,),
+        )
+        found = Header.model_validate_json(rows[0][0]) if rows else None
+        return found.model_copy(update={"built": rows[0][1]}) if found and rows[0][1] else found
 
     async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
         """The mindstorms begun last; see `Trace.latest`."""
