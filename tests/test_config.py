@@ -64,7 +64,7 @@ class TestFaults:
             "5:": "sayz",
             "6:": "did you mean 'monarchy'",
             "10:": "did you mean 'plurality'",
-            "11:18": "number",
+            "11:18": "integer",
             "11:24": "did you mean 'seconds'",
         }.items():
             assert any(one.startswith(place) and what in fault for one, fault in where.items()), (place, told)
