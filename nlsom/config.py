@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import difflib
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -23,12 +25,15 @@ from nlsom.media import MediaStore
 from nlsom.member import Member
 from nlsom.message import Frozen
 from nlsom.model.contract import Model
+from nlsom.nesting import beside, within
 from nlsom.options import bind, faults, parameters
 from nlsom.phase import Ask, Hears, Limits, Positive, Repeat, Until
+from nlsom.reputation import Reputation
+from nlsom.rights import Knowing, Rights, revisable, votes
 from nlsom.rules import Plurality, TieBreak
 from nlsom.society import Seat, Society, VerdictBy
 from nlsom.source import Path_, Source, Tree, has, inner, plain, read, read_file
-from nlsom.structure import STRUCTURES, Democracy, StructureSpec
+from nlsom.structure import Democracy, StructureSpec, shape_of
 from nlsom.task import Task
 from nlsom.template import Templates
 from nlsom.trace.contract import Trace
@@ -76,6 +81,8 @@ class VerdictSpec(BaseModel):
         of: Whose votes count: a member, a role, or `everyone`.
         over: Label of the votes.
         tie_break: What chooses among tied alternatives; without it they stay tied.
+        reputation: File with the record of past tasks (`nlsom.reputation`), beside the society's file; read
+            once.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -84,6 +91,7 @@ class VerdictSpec(BaseModel):
     of: str | None = None
     over: str | None = None
     tie_break: TieBreak = "none"
+    reputation: str | None = None
 
 
 def _which(value: object) -> str:
@@ -104,6 +112,7 @@ class SocietySpec(Frozen):
         models: By name: `{embedded: NAME}`, `{url: …, model: …}`, or `{optional: true}`.
         members: By name.
         structure: Whose messages may reach whom: a name, or a name with parameters.
+        rights: The rights to know, to change one's answer and to vote.
         mindstorm: The phases.
         verdict: How the verdict comes about.
         limits: What a mindstorm may spend.
@@ -114,7 +123,8 @@ class SocietySpec(Frozen):
     task: str = "vqa"
     models: dict[str, dict[str, Any]] = {}
     members: dict[str, MemberSpec] = Field(min_length=1)
-    structure: str | dict[str, dict[str, Any] | None] = "democracy"
+    structure: str | dict[str, Any] = "democracy"
+    rights: Rights | None = None
     mindstorm: tuple[_Phase, ...] = Field(min_length=1)
     verdict: VerdictSpec = VerdictSpec()
     limits: Limits = Limits()
@@ -123,6 +133,7 @@ class SocietySpec(Frozen):
 _SHAPES: dict[Path_, type[BaseModel]] = {
     (): SocietySpec,
     ("limits",): Limits,
+    ("rights",): Rights,
     ("mindstorm", "*"): Ask,
     ("mindstorm", "*", "hears"): Hears,
     ("mindstorm", "*", "until"): Until,
@@ -161,6 +172,8 @@ def load(
     bus: Bus | None = None,
     media: MediaStore | None = None,
     retry_failed: bool = False,
+    prompts: Mapping[str, str] | None = None,
+    shared: dict[str, Model] | None = None,
 ) -> Society:
     """Reads a society.
 
@@ -173,12 +186,15 @@ def load(
         bus: What carries its turns, instead of a bus within this process.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run are asked again.
+        prompts: Prompts by name that come before those of all folders.
+        shared: Models by what they are, for societies that are opened together: those that are there are
+            used, those that are made are added.
 
     Raises:
         ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
         UsageError: There is no such society.
     """
-    source, folder = _find(society)
+    source, folder, known_as = _find(society)
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals:
@@ -187,8 +203,10 @@ def load(
     for name, where in (models or {}).items():
         _give_model(source, name, where)
     spec, wrong = _read_spec(source)
-    builder = _Builder(source, spec, wrong)
-    seats, groups = builder.seats()
+    builder = _Builder(source, spec, wrong, {} if shared is None else shared)
+    with within(known_as, folder):
+        seats, groups = builder.seats()
+        competence = builder.competence()
     structure, rule, kind = builder.structure(), builder.rule(), builder.task()
     folders = [*([folder / "prompts"] if folder else []), *(package / "prompts" for package in _packages())]
     by = spec.verdict
@@ -198,17 +216,20 @@ def load(
             about=spec.about,
             seats=seats,
             phases=spec.mindstorm,
-            verdict=VerdictBy(rule, by.rule, by.of, by.over, by.tie_break),
+            verdict=VerdictBy(rule, by.rule, by.of, by.over, by.tie_break, competence),
             structure=structure,
             task=kind,
             limits=spec.limits,
             groups=groups,
-            templates=Templates(folders),
+            templates=Templates(folders, prompts or {}),
             trace=trace,
             bus=bus,
             media=media or MediaStore(),
             retry_failed=retry_failed,
+            source=source.tree,
         )
+        if spec.rights is not None and not builder.faults:
+            made = builder.entitled(made, spec.rights)
     except ConfigError as error:
         builder.faults += [source.fault(_path(fault.where), fault.what) for fault in error.faults]
         made = None
@@ -278,15 +299,17 @@ def _path(dotted: str) -> Path_:
     return tuple(int(step) if step.isdigit() else step for step in dotted.split("."))
 
 
-def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | None]:
+def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | None, str]:
+    """The source, the folder of its file, and what tells the society from others."""
     if isinstance(society, Mapping):
-        return plain(society), None
+        return plain(society), None, f"mapping {id(society)}"
     path = Path(society)
     if isinstance(society, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        return read_file(path), path.parent
+        path = beside(path)
+        return read_file(path), path.parent, str(path.resolve())
     known = shipped()
     if society in known:
-        return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None
+        return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
     near = difflib.get_close_matches(society, known, 1)
     meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     raise UsageError(f"no society is called {society!r}; {meant} A file needs its ending: {society}.yaml")
@@ -321,6 +344,7 @@ class _Builder:
     source: Source
     spec: SocietySpec
     faults: list[Fault] = field(default_factory=list[Fault])
+    shared: dict[str, Model] = field(default_factory=dict[str, Model])
     _models: dict[str, Model | None] = field(default_factory=dict[str, "Model | None"])
 
     def seats(self) -> tuple[list[Seat], dict[str, tuple[int, ...]]]:
@@ -417,32 +441,67 @@ class _Builder:
             options = {
                 first if key == kinds[0] else key: value for key, value in spec.items() if key != "optional"
             }
-            return factory(**bind(factory, options, self.source, here))
+            known = json.dumps([kinds[0], options], sort_keys=True)
+            if known not in self.shared:
+                self.shared[known] = factory(**bind(factory, options, self.source, here))
+            return self.shared[known]
         except ConfigError as error:
             self.faults.extend(error.faults)
         except Exception as error:  # noqa: BLE001
             self._blame(here, error)
         return None
 
-    def structure(self) -> StructureSpec:
-        given = self.spec.structure
-        path: Path_ = ("structure",)
-        if isinstance(given, dict) and len(given) != 1:
-            self.faults.append(
-                self.source.fault(path, "one structure: a name, or `name: {parameter: value}`")
-            )
-            return Democracy()
-        name, options = (given, None) if isinstance(given, str) else next(iter(given.items()))
-        if name not in STRUCTURES:
-            near = difflib.get_close_matches(name, STRUCTURES, 1)
-            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(STRUCTURES)}"
-            self.faults.append(self.source.fault(path, f"no structure is called {name!r}; {meant}"))
-            return Democracy()
-        shape = STRUCTURES[name]
+    def competence(self) -> dict[str, float]:
+        """How good each voter was before, if the verdict names a record of it."""
+        given = self.spec.verdict.reputation
+        if given is None:
+            return {}
         try:
-            return shape.model_validate(options or {})
+            return Reputation.read(beside(Path(given))).competence()
+        except UsageError as error:
+            self.faults.append(self.source.fault(("verdict", "reputation"), str(error)))
+            return {}
+
+    def entitled(self, society: Society, rights: Rights) -> Society:
+        """The society with the rights that its file gives."""
+        phases, verdict, structure = list(society.phases), society.verdict, society.structure
+        if rights.know:
+            structure = Knowing(base=structure, of=rights.of)
+        if rights.change:
+            phases = [revisable(phase, rights.of) for phase in phases]
+            if phases == list(society.phases):
+                what = f"the right to change needs a phase of a `repeat` that asks {rights.of!r}"
+                self.faults.append(self.source.fault(("rights", "change"), what))
+        if rights.vote:
+            last = phases[-1]
+            if not isinstance(last, Ask) or verdict.name != "decree" or last.ask != verdict.of:
+                what = (
+                    "the right to vote needs somebody who decided without it: asked by the last phase, and "
+                    "named by `verdict: {rule: decree, of: …}`"
+                )
+                self.faults.append(self.source.fault(("rights", "vote"), what))
+            else:
+                phases[-1:] = votes(last, rights.of)
+                verdict = dataclasses.replace(
+                    verdict, rule=Plurality(), name="plurality", of=None, over=last.label
+                )
+        try:
+            return dataclasses.replace(society, phases=tuple(phases), verdict=verdict, structure=structure)
+        except ConfigError as error:
+            self.faults += [self.source.fault(("rights",), fault.what) for fault in error.faults]
+            return society
+
+    def structure(self) -> StructureSpec:
+        path: Path_ = ("structure",)
+        try:
+            shape = shape_of(self.spec.structure)
+        except UsageError as error:
+            self.faults.append(self.source.fault(path, str(error)))
+            return Democracy()
+        try:
+            return shape.made()
         except ValidationError as error:
-            self.faults.extend(faults(error, self.source, (*path, name), {(): shape}))
+            self.faults.extend(faults(error, self.source, (*path, shape.name), {(): shape.spec}))
             return Democracy()
 
     def rule(self) -> Rule:

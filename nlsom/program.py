@@ -7,8 +7,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+
+from pydantic import JsonValue
 
 from nlsom.errors import UsageError
 from nlsom.member import Member
@@ -98,6 +100,8 @@ class Decision:
         over: Label of the messages that are the votes; the last of each voter counts.
         of: Places of the voters.
         tie_break: What chooses among tied alternatives; `none` leaves them tied.
+        proposals: Label of the proposals that the votes are over; the votes name who made them.
+        competence: Probability that a voter is right, by name, from a record of past tasks.
     """
 
     rule: Rule
@@ -105,6 +109,16 @@ class Decision:
     over: str
     of: tuple[int, ...]
     tie_break: TieBreak = "none"
+    proposals: str | None = None
+    competence: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def frozen(self) -> JsonValue:
+        """The reputations that hold for the whole mindstorm, with their digest; None where none count."""
+        if not self.competence:
+            return None
+        competence = dict(sorted(self.competence.items()))
+        return {"competence": {**competence}, "digest": _digest([competence])}
 
 
 @dataclass(frozen=True)
@@ -126,6 +140,11 @@ class Program:
     steps: tuple[Step | Rounds, ...]
     decision: Decision
     limits: Limits
+
+    @property
+    def flat(self) -> list[Step]:
+        """All steps, those of rounds once."""
+        return flatten(self.steps)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -149,10 +168,15 @@ class Program:
                 self.member_digests,
                 [_told(step) for step in self.steps],
                 [self.decision.name, _rule(self.decision.rule), self.decision.over, self.decision.of],
-                self.decision.tie_break,
+                [self.decision.tie_break, self.decision.proposals, dict(self.decision.competence)],
                 self.limits.model_dump(),
             ]
         )
+
+
+def flatten(steps: Sequence[Step | Rounds]) -> list[Step]:
+    """All steps in order, those of rounds once."""
+    return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
 
 
 def _told(step: Step | Rounds) -> object:

@@ -113,11 +113,13 @@ class Scheduler:
         addresses: Sequence[str],
         trace: Trace | None = None,
         retry_failed: bool = False,
+        built: str = "",
     ) -> None:
         self._program, self._task, self._seed = program, task, seed
         self.id = self._id = mindstorm
         self._bus, self._agents, self._media = bus, agents, media
         self._addresses, self._trace, self._retry = addresses, trace, retry_failed
+        self._built = built
         limits = program.limits
         self._budget = Budget(limits.calls, limits.tokens, spending.get())
         self._metered = not self._budget.unlimited
@@ -198,6 +200,8 @@ class Scheduler:
             task=self._task.model_dump(mode="json"),
             seed=self._seed,
             started=time.time(),
+            built=self._built,
+            frozen=program.decision.frozen,
         )
 
     async def _repeat(self, rounds: Rounds) -> None:
@@ -214,7 +218,10 @@ class Scheduler:
         if not step.who:
             return
         number = self._rounds[step.name] = self._rounds.get(step.name, 0) + 1
-        form = form_of(step.ask.form, self._task, self._minutes)
+        form = form_of(step.ask, self._task, self._minutes)
+        if form is None:
+            self._cut = f"quorum: nobody said a {step.ask.over!r} that phase {step.name!r} could vote on"
+            return
         replied = 0
         for group in self._order(step, number):
             superstep = _Superstep(step, number, form, self._turns(step, number, form, group))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2 import Template as Compiled
@@ -96,8 +97,16 @@ class Templates:
     In each folder a prompt of the task's kind (`vqa/answer.md`) comes before a general one (`answer.md`).
     """
 
-    def __init__(self, folders: Iterable[Path | Traversable]) -> None:
-        self._folders = tuple(folders)
+    def __init__(
+        self, folders: Iterable[Path | Traversable], texts: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Finds prompts.
+
+        Args:
+            folders: Where they are looked for.
+            texts: Prompts by name that come before those of all folders.
+        """
+        self._folders, self._texts = tuple(folders), texts
 
     def get(self, name: str, kind: str) -> Template:
         """The prompt `name` for tasks of a kind.
@@ -107,6 +116,8 @@ class Templates:
         """
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise UsageError(f"{name!r} is no name of a prompt; for a text write `prompt: {{text: …}}`")
+        if name in self._texts:
+            return Template.of(self._texts[name], f"prompt {name!r}")
         for folder in self._folders:
             for file in (folder / kind / f"{name}.md", folder / f"{name}.md"):
                 if file.is_file():

@@ -15,7 +15,7 @@ from nlsom.task import Task
 
 T = TypeVar("T")
 
-Content = Literal["reasons", "answers"]
+Content = Literal["reasons", "answers", "tally"]
 
 
 class Transcript(Sequence[Message]):

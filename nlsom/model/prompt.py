@@ -12,6 +12,7 @@ whatever its line breaks, is given the mark; so nobody can forge a message, a fe
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from nlsom.media import MediaStore
@@ -58,15 +59,32 @@ def _blocks(messages: Iterable[Message], *, answers_only: bool) -> str:
     return "".join(_block(message, answers_only=answers_only) for message in messages)
 
 
+def _tally(messages: Iterable[Message]) -> str:
+    """How often each answer was given, a label at a time, most often first; the words of other messages."""
+    counts: dict[str, Counter[str]] = {}
+    words: list[Message] = []
+    for message in messages:
+        if message.said.answer is None:
+            words.append(message)
+        else:
+            counts.setdefault(message.label, Counter())[message.said.answer] += 1
+    told = _blocks(words, answers_only=False)
+    for label, count in counts.items():
+        lines = "\n".join(quote(f"{answer} ({number})") for answer, number in count.most_common())
+        told += f"\nAll who gave a {label}, counted:\n{lines}\n"
+    return told
+
+
 def head(task: Task, heard: Transcript) -> str:
     """Task and transcript; made once for all who hear the same."""
 
     def lay_out() -> str:
         context = f"\nBefore:\n{quote(task.context)}\n" if task.context else ""
         # The task first: servers that share prefixes are chosen by how a prompt begins.
-        return f"{plain(task.describe())}\n\n{_PREAMBLE}{context}" + _blocks(
-            heard.messages, answers_only=heard.content == "answers"
-        )
+        begun = f"{plain(task.describe())}\n\n{_PREAMBLE}{context}"
+        if heard.content == "tally":
+            return begun + _tally(heard.messages)
+        return begun + _blocks(heard.messages, answers_only=heard.content == "answers")
 
     return heard.once(("head", task.digest), lay_out)
 

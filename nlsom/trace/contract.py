@@ -37,6 +37,8 @@ class Header(Frozen):
         seed: The run's seed.
         started: When it was first begun, in seconds since 1970 (UTC). In no key.
         frozen: What was read once and holds for the whole mindstorm, such as reputations, with its digest.
+        built: What it takes to build the society again (JSON of `nlsom.counterfactual.Built`); "" where it
+            was made in Python. Mindstorms of one society share it, so a store keeps it once.
     """
 
     mindstorm: str
@@ -48,6 +50,7 @@ class Header(Frozen):
     seed: int
     started: float
     frozen: JsonValue = None
+    built: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,18 @@ class Trace(Protocol):
 
     def mindstorms(self) -> AsyncIterator[Header]:
         """The mindstorms of this trace, in the order they were begun."""
+        ...
+
+    async def header(self, mindstorm: str) -> Header | None:
+        """The header of a mindstorm; None if there is none of that id."""
+        ...
+
+    async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
+        """The `count` mindstorms that were begun last, the last first; of those begun before `before`."""
+        ...
+
+    async def verdict(self, mindstorm: str) -> Record | None:
+        """The verdict of a mindstorm, the last if it was taken up again; None if it came to none."""
         ...
 
     def records(self, mindstorm: str) -> AsyncIterator[Record]:
