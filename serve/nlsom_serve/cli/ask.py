@@ -13,6 +13,7 @@ from nlsom.errors import NoVerdict
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import (
     AsJson,
+    Choices,
     Images,
     Models,
     Overrides,
@@ -23,6 +24,7 @@ from nlsom_serve.cli.options import (
     TraceFile,
     opened,
     picture,
+    read_choices,
 )
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
 
@@ -31,10 +33,7 @@ def ask(
     society: SocietyName,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is asked.")],
     image: Images = None,
-    choices: Annotated[
-        str | None,
-        typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
-    ] = None,
+    choices: Choices = None,
     model: Models = None,
     set: Overrides = None,
     seed: Seed = 0,
@@ -47,8 +46,7 @@ def ask(
 
     Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
     """
-    options = [option.strip() for option in choices.split(",") if option.strip()] if choices else []
-    _run(society, question, image, options, model, set, seed, trace, retry_failed, json, quiet)
+    _run(society, question, image, read_choices(choices), model, set, seed, trace, retry_failed, json, quiet)
 
 
 def caption(
