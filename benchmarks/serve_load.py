@@ -3,8 +3,8 @@
     python benchmarks/serve_load.py [--rate 50] [--seconds 20] [--requests 20000]
 
 Members speak in turn, so a mindstorm takes at least 30 ms; what a request takes beyond what the same
-mindstorm takes without HTTP is what the server adds. With `--requests`, as many are sent afterwards, 32 at a time, and
-the server's memory is looked at on the way.
+mindstorm takes without HTTP is what the server adds. With `--requests`, as many are sent afterwards, 32 at a
+time, and the server's memory is looked at on the way.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import time
 from pathlib import Path
 
 import httpx
-from nlsom_serve.app import Keys, Settings, opened_house
-from nlsom_serve.server import served
 
 from nlsom.member import Member
 from nlsom.phase import Ask, Inline
 from nlsom.rules import Plurality
 from nlsom.society import Seat, Society, VerdictBy
 from nlsom.testing.slow import Slow
+from nlsom_serve.app import Keys, Settings, opened_house
+from nlsom_serve.server import served
 
 
 def society() -> Society:
@@ -113,7 +113,7 @@ async def many(url: str, pid: int, count: int) -> None:
         step = max(1, count // 10)
         for start in range(0, count, step):
             await asyncio.gather(*(one(number) for number in range(start, min(count, start + step))))
-            print(f"{min(count, start + step):>7} requests: {memory(pid):.1f} MB")  # noqa: T201
+            print(f"{min(count, start + step):>7} requests: {memory(pid):.1f} MB")
 
 
 async def measure(url: str, pid: int, rate: float, seconds: float, requests: int) -> None:
@@ -123,7 +123,7 @@ async def measure(url: str, pid: int, rate: float, seconds: float, requests: int
     took, statuses = await open_loop(url, rate, seconds)
     took.sort()
     added = statistics.median(took) - base
-    print(  # noqa: T201
+    print(
         f"alone {base * 1e3:.1f} ms; through the server at {rate:g}/s: "
         f"median {statistics.median(took) * 1e3:.1f}, "
         f"p95 {took[int(len(took) * 0.95)] * 1e3:.1f}, p99 {took[int(len(took) * 0.99)] * 1e3:.1f} ms; "

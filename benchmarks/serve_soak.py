@@ -40,7 +40,7 @@ def main() -> None:
     examples = parser.parse_args().examples
     with tempfile.TemporaryDirectory() as folder, Process(Path(folder), "--max-seconds", "5") as server:
         status, told = soak(server.url, Path(folder), examples=examples, phases="coverage,fuzzing")
-        print(told[told.find("= SUMMARY") :])  # noqa: T201
+        print(told[told.find("= SUMMARY") :])
         alive = server.process.poll() is None
     sys.exit(status or not alive)
 

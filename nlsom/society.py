@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
+import json
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Self, cast
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
-from nlsom.agent import Agent, identity
+from nlsom.agent import Agent
 from nlsom.bus import Bus, MemoryBus
 from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
 from nlsom.phase import Ask, Inline, Limits, Phase, Repeat
-from nlsom.program import Decision, Program, Rounds, Seating, Step
+from nlsom.program import Decision, Program, Rounds, Seating, Step, flatten
 from nlsom.rules import TieBreak
 from nlsom.scheduler import Scheduler
 from nlsom.structure import Democracy, Structure, StructureSpec
@@ -53,6 +55,7 @@ class VerdictBy:
         of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
         over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
         tie_break: What chooses among tied alternatives.
+        competence: Probability that a member is right, by name: its reputation.
     """
 
     rule: Rule
@@ -60,6 +63,7 @@ class VerdictBy:
     of: str | None = None
     over: str | None = None
     tie_break: TieBreak = "none"
+    competence: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass
@@ -81,9 +85,11 @@ class Society:
         templates: Where prompts are found by name.
         about: What it is, in a sentence.
         trace: Where outcomes are kept; opened and closed by whoever made it.
-        bus: What carries its turns; a bus within this process if none is given.
+        bus: What carries its turns, to members who are hosted on it already; if none is given, a bus within
+            this process, where the agents of `seats` are opened and hosted.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run of a mindstorm are asked again.
+        source: What it was read from, with all overrides; None for one made in Python.
     """
 
     name: str
@@ -100,12 +106,14 @@ class Society:
     bus: Bus | None = None
     media: MediaStore = field(default_factory=MediaStore)
     retry_failed: bool = False
+    source: Mapping[str, object] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.program = _Compiler(self).program()
+        self._built = ""
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
-        self._one_at_a_time: dict[str, asyncio.Lock] = {}
+        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -114,29 +122,50 @@ class Society:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            for part in self.parts():
-                await stack.enter_async_context(part)
+            if self.bus is None:
+                for part in self.parts():
+                    await stack.enter_async_context(part)
             await self._open(stack)
         return self
 
     async def _open(self, stack: AsyncExitStack) -> None:
-        """Hosts the agents, which are open; the society closes what `stack` holds."""
+        """Hosts the agents, which are open by now; the society closes what `stack` holds."""
         if self._stack is not None:
             raise NlsomError(f"society {self.name!r} is open already")
-        self._bus = self.bus or MemoryBus()
         if self.bus is None:
+            self._bus = MemoryBus()
             stack.push_async_callback(self._bus.close)
             for seat in self.seats:
                 await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
+        else:
+            self._bus = self.bus
+        # Only now: a model behind a server says what it is when it is opened.
+        identities = tuple(await self._bus.describe(self.program.names))
+        self.program = replace(self.program, identities=identities)
+        self._built = self._build(self.limits)
         self._stack = stack.pop_all()
 
-    def parts(self) -> list[AbstractAsyncContextManager[object]]:
+    def _build(self, limits: Limits) -> str:
+        """What it takes to build this society again, for the header of its mindstorms."""
+        if self.source is None:
+            return ""
+        source = self.source
+        if limits != self.limits:
+            source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+        prompts = {
+            step.ask.prompt: step.template.source
+            for step in self.program.flat
+            if isinstance(step.ask.prompt, str)
+        }
+        identities = dict(zip(self.program.names, self.program.identities, strict=True))
+        return json.dumps({"society": source, "prompts": prompts, "identities": identities})
+
+    def parts(self) -> list[AbstractAsyncContextManager[Any]]:
         """What is opened with the society: models, which agents may share, and agents; each once."""
-        agents: list[object] = [seat.agent for seat in self.seats]
-        models: list[object] = [getattr(agent, "model", None) for agent in agents]
+        agents: list[Any] = [seat.agent for seat in self.seats]
+        models: list[Any] = [getattr(agent, "model", None) for agent in agents]
         once = {id(part): part for part in [*models, *agents]}
-        managers = [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
-        return cast("list[AbstractAsyncContextManager[object]]", managers)
+        return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
 
     async def __aexit__(self, *_: object) -> None:
         stack, self._stack, self._bus = self._stack, None, None
@@ -164,7 +193,10 @@ class Society:
         Raises:
             NlsomError: The mindstorm stopped without a verdict.
             MediaError: A picture is not let in.
+            UsageError: Pictures, choices or a context are given beside a whole task.
         """
+        if isinstance(question, Task) and (images or choices or context):
+            raise UsageError("a whole task is given: put images, choices and context into it")
         if not isinstance(question, Task):
             question = await self.make_task(question, images=images, choices=choices, context=context)
         async with self._scheduled(question, seed, None) as scheduler:
@@ -172,15 +204,23 @@ class Society:
 
     async def make_task(
         self,
-        question: str,
+        question: str | None = None,
         *,
         images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
     ) -> Task:
-        """A task of the society's kind, its pictures let in by the media gate."""
+        """A task of the society's kind, its pictures let in by the media gate.
+
+        Raises:
+            UsageError: There is no question, and the kind of task has none of its own.
+            MediaError: A picture is not let in.
+        """
         kept = [await self.media.add(image) for image in images]
-        return self.task(question=question, images=tuple(kept), choices=tuple(choices), context=context)
+        asked: dict[str, Any] = {} if question is None else {"question": question}
+        if question is None and self.task.model_fields["question"].is_required():
+            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
+        return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
 
     @asynccontextmanager
     async def mindstorm(
@@ -224,12 +264,8 @@ class Society:
         # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
         # finds every outcome in the trace.
         lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
-        try:
-            async with lock:
-                yield self._schedule(id, program, task, seed)
-        finally:
-            if not lock.locked():
-                self._one_at_a_time.pop(id, None)
+        async with lock:
+            yield self._schedule(id, program, task, seed)
 
     def _schedule(self, id: str, program: Program, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None
@@ -244,7 +280,19 @@ class Society:
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
+            built=self._built if program.limits == self.limits else self._build(program.limits),
         )
+
+
+def narrowed(society: Society, *, seconds: float | None = None, tokens: int | None = None) -> Society:
+    """The same society, not open, whose mindstorms may spend no more than what is given."""
+    limits = society.limits.narrowed(seconds=seconds, tokens=tokens)
+    if limits == society.limits:
+        return society
+    source = society.source
+    if source is not None:
+        source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+    return replace(society, limits=limits, source=source)
 
 
 @asynccontextmanager
@@ -255,7 +303,8 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
         NlsomError: One of them is open already.
     """
     async with AsyncExitStack() as stack:
-        for part in {id(part): part for society in societies for part in society.parts()}.values():
+        parts = [part for society in societies if society.bus is None for part in society.parts()]
+        for part in {id(part): part for part in parts}.values():
             await stack.enter_async_context(part)
         for society in societies:
             async with AsyncExitStack() as own:
@@ -277,12 +326,7 @@ class _Compiler:
     def program(self) -> Program:
         society = self._society
         self._check_members()
-        try:
-            structure = society.structure.build(self._members)
-        except ConfigError as error:
-            raise ConfigError(
-                Fault(f"structure.{fault.where}", fault.what) for fault in error.faults
-            ) from None
+        structure = self._built(society.structure, "structure")
         steps: list[Step | Rounds] = []
         for at, phase in enumerate(society.phases):
             where = f"mindstorm.{at}"
@@ -298,11 +342,18 @@ class _Compiler:
         return Program(
             name=society.name,
             members=self._members,
-            identities=tuple(identity(seat.agent) for seat in society.seats),
+            identities=("",) * len(self._members),
             steps=tuple(steps),
             decision=decision,
             limits=society.limits,
         )
+
+    def _built(self, spec: StructureSpec, where: str) -> Structure:
+        try:
+            return spec.build(self._members)
+        except ConfigError as error:
+            self._faults += [Fault(f"{where}.{fault.where}", fault.what) for fault in error.faults]
+            return Democracy().build(self._members)
 
     def _fault(self, where: str, what: object) -> None:
         self._faults.append(Fault(where, str(what)))
@@ -339,7 +390,14 @@ class _Compiler:
         except UsageError as error:
             self._fault(f"{where}.prompt", error)
             template = Template.of("")
+        if unknown := sorted(name for name in template.reads if not _has(society.task, name)):
+            told = f"{template.name}: a {society.task.kind} task has no {unknown[0]!r}"
+            self._fault(f"{where}.prompt", told)
+        if ask.wait != "all" and ask.order != "together":
+            self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
         who = self._select(ask.ask, f"{where}.ask")
+        if ask.structure is not None:
+            structure = self._built(ask.structure, f"{where}.structure")
         return Step(
             ask=ask,
             name=name,
@@ -366,7 +424,7 @@ class _Compiler:
 
     def _decision(self, steps: Sequence[Step | Rounds]) -> Decision:
         by = self._society.verdict
-        flat = _flat(steps)
+        flat = flatten(steps)
         if not flat:
             self._fault("mindstorm", "a mindstorm needs at least one phase")
         labels = [step.ask.label for step in flat]
@@ -384,33 +442,47 @@ class _Compiler:
                     self._fault(where, "`wait: certain` is for the last phase, the one that is counted")
                 elif not isinstance(by.rule, SettlingRule):
                     self._fault(where, f"`wait: certain` cannot be had with the rule {by.name!r}")
-        return Decision(by.rule, by.name, over, of, by.tie_break)
+        proposals = {step.ask.over for step in flat if step.ask.label == over}
+        if len(proposals) > 1:
+            self._fault("verdict.over", f"phases labelled {over!r} vote over different things")
+        voters = {self._members[at].name for at in of}
+        competence = {name: p for name, p in by.competence.items() if name in voters}
+        return Decision(by.rule, by.name, over, of, by.tie_break, next(iter(proposals), None), competence)
 
     def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
         """A label that nobody who is asked could ever hear is a slip of the pen."""
-        flat = _flat(steps)
+        flat = flatten(steps)
         senders: dict[str, set[int]] = {}
         for step in flat:
             senders.setdefault(step.ask.label, set()).update(step.who)
         for step in flat:
+            if step.ask.over is not None and step.ask.over not in senders:
+                where = f"{self._where[step.name]}.over"
+                self._fault(where, f"no phase is labelled {step.ask.over!r}; there are {_names(senders)}")
             for label in step.ask.hears.label or ():
                 where = f"{self._where[step.name]}.hears.label"
                 if label not in senders:
-                    self._fault(
-                        where, f"no phase is labelled {label!r}; there are {', '.join(sorted(senders))}"
-                    )
+                    self._fault(where, f"no phase is labelled {label!r}; there are {_names(senders)}")
                     continue
                 said = senders[label]
-                if step.who and not any(
-                    at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
+                if (
+                    step.who
+                    and said
+                    and not any(
+                        at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
+                    )
                 ):
                     self._fault(
                         where, f"nobody asked here can hear those who say {label!r} in this structure"
                     )
 
 
-def _flat(steps: Sequence[Step | Rounds]) -> list[Step]:
-    return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
+def _has(task: type[Task], name: str) -> bool:
+    return name in task.model_fields or hasattr(task, name)
 
 
-__all__ = ["Seat", "Society", "VerdictBy", "opened_together"]
+def _names(labels: Iterable[str]) -> str:
+    return ", ".join(sorted(labels))
+
+
+__all__ = ["Seat", "Society", "VerdictBy", "narrowed", "opened_together"]

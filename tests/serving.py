@@ -15,8 +15,6 @@ from typing import Any, Self
 
 import httpx
 import yaml
-from nlsom_serve.app import House, Keys, Settings, opened_house
-from nlsom_serve.server import served
 from PIL import Image as Pillow
 
 from nlsom.agent import Agent
@@ -25,6 +23,8 @@ from nlsom.member import Member
 from nlsom.phase import Ask, Inline
 from nlsom.rules import Plurality
 from nlsom.society import Seat, Society, VerdictBy
+from nlsom_serve.app import House, Keys, Settings, opened_house
+from nlsom_serve.server import served
 
 CHAT = "/v1/chat/completions"
 

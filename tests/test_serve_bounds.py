@@ -8,17 +8,17 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from serving import CHAT, Process, chat, one_phase, png, serving, trio, with_picture
+
+from nlsom.errors import UsageError
+from nlsom.message import Usage
+from nlsom.testing.slow import Slow
 from nlsom_serve.app import Keys, Settings, read_keys
 from nlsom_serve.app.errors import ApiError
 from nlsom_serve.app.guard import local_hosts
 from nlsom_serve.app.places import Places
 from nlsom_serve.app.redact import redact
 from nlsom_serve.server import check_address
-from serving import CHAT, Process, chat, one_phase, png, serving, trio, with_picture
-
-from nlsom.errors import UsageError
-from nlsom.message import Usage
-from nlsom.testing.slow import Slow
 
 KEY = "a-key-of-our-own-0001"
 OTHER = "a-key-of-others-00002"

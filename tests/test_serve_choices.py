@@ -3,6 +3,7 @@ import string
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nlsom_serve.app.choices import Asked, read_choices
 
 QUESTIONS = st.sampled_from(

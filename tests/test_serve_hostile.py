@@ -9,11 +9,11 @@ import struct
 import zlib
 from dataclasses import dataclass, field
 
-from nlsom_serve.app import Settings
 from PIL import Image as Pillow
 from serving import CHAT, chat, png, serving, with_picture
 
 from nlsom.media import FolderStore
+from nlsom_serve.app import Settings
 
 JSON = {"Content-Type": "application/json"}
 ZERO = "0" * 16

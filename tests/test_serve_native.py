@@ -2,11 +2,11 @@ import asyncio
 import json
 
 import pytest
-from nlsom_serve.app import Settings
 from serving import CHAT, TRIO, chat, one_phase, png, serving, trio
 
 from nlsom.config import load
 from nlsom.testing.slow import Slow
+from nlsom_serve.app import Settings
 
 NEW = {"society": "trio", "question": "What is it?", "choices": ["cat", "dog"]}
 

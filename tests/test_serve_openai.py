@@ -3,13 +3,13 @@ import json
 import httpx
 import openai
 import pytest
-from nlsom_serve.app import Settings
-from nlsom_serve.app.shapes import ChatRequest
 from pydantic import BaseModel
 from serving import CHAT, Process, chat, one_phase, png, serving, trio, with_picture
 
 from nlsom.message import Said, Usage
 from nlsom.testing.slow import Slow
+from nlsom_serve.app import Settings
+from nlsom_serve.app.shapes import ChatRequest
 
 PICKED = "What animal is this?\nA. cat\nB. dog\nAnswer with the option's letter."
 

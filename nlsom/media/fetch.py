@@ -45,7 +45,7 @@ async def fetch(
         url: Where the file is.
         limits: Caps on bytes, seconds and redirects; networks that are allowed besides the public ones.
         resolve: Resolves a host.
-        trust: Certificates to trust for https; None for those that httpx ships.
+        trust: Certificates to trust for https; None for those that httpx trusts.
 
     Raises:
         MediaError: The address is not allowed, or the file cannot be had within the limits. The message
@@ -73,6 +73,8 @@ def _parse(url: str | httpx.URL) -> httpx.URL:
         raise MediaError(f"{parsed.host or 'URL'}: only http and https are fetched, not {parsed.scheme!r}")
     if not parsed.host:
         raise MediaError("the URL names no host")
+    if parsed.port is not None and not 0 < parsed.port < 65536:
+        raise MediaError(f"{parsed.host}: there is no port {parsed.port}")
     if parsed.userinfo:
         raise MediaError(f"{parsed.host}: a user name or password in a URL is not allowed")
     return parsed.copy_with(fragment=None)
@@ -84,20 +86,17 @@ async def _visit(
     """The file, or where the server says that it is."""
     addresses = await _addresses(url, limits, resolve)
     if url.scheme == "https" and trust is None:
-        trust = await asyncio.to_thread(httpx.create_ssl_context, trust_env=False)  # reads a file of 200 KB
-    async with httpx.AsyncClient(
-        verify=trust if trust is not None else False,  # False only where there is no TLS to verify
-        trust_env=False,
-        timeout=httpx.Timeout(limits.seconds, connect=_CONNECT_SECONDS),
-        headers=_HEADERS,
-    ) as client:
+        trust = await asyncio.to_thread(httpx.create_ssl_context)  # reads a file of 200 KB
+    verify = trust if trust is not None else False  # False only where there is no TLS to verify
+    # The transport without a client around it: no redirects, cookies, proxies or credentials.
+    async with httpx.AsyncHTTPTransport(verify=verify, trust_env=False) as transport:
         for at, address in enumerate(addresses):
             try:
-                return await _get(client, url, address, limits)
+                return await _get(transport, url, address, limits)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 if at + 1 == len(addresses):
                     raise MediaError(f"{url.host}: cannot be reached ({_reason(error)})") from error
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except httpx.HTTPError as error:
                 raise MediaError(f"{url.host}: {_reason(error)}") from error
     raise MediaError(f"{url.host}: has no address")
 
@@ -119,20 +118,21 @@ async def _addresses(url: httpx.URL, limits: GateLimits, resolve: Resolve) -> li
 
 
 async def _get(
-    client: httpx.AsyncClient, url: httpx.URL, address: Address, limits: GateLimits
+    transport: httpx.AsyncHTTPTransport, url: httpx.URL, address: Address, limits: GateLimits
 ) -> bytes | httpx.URL:
-    request = client.build_request(
+    request = httpx.Request(
         "GET",
         url.copy_with(host=str(address)),
-        headers={"Host": url.netloc.decode("ascii")},
+        headers={"Host": url.netloc.decode("ascii"), **_HEADERS},
         extensions={
-            "sni_hostname": url.raw_host.decode("ascii")
-        },  # and the certificate must be for that name
+            "sni_hostname": url.raw_host.decode("ascii"),  # the certificate must be for this name as well
+            "timeout": httpx.Timeout(limits.seconds, connect=_CONNECT_SECONDS).as_dict(),
+        },
     )
-    response = await client.send(request, stream=True)
+    response = await transport.handle_async_request(request)
     try:
         if response.status_code in _REDIRECTS and "location" in response.headers:
-            return url.join(response.headers["location"])
+            return _target(url, response.headers["location"])
         if response.status_code != 200:
             raise MediaError(f"{url.host}: answered with status {response.status_code}")
         if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -140,6 +140,13 @@ async def _get(
         return await _read(response, url.host, limits)
     finally:
         await response.aclose()
+
+
+def _target(url: httpx.URL, location: str) -> httpx.URL:
+    try:
+        return url.join(location)
+    except httpx.InvalidURL as error:
+        raise MediaError(f"{url.host}: redirects to what is no URL of a picture") from error
 
 
 async def _read(response: httpx.Response, host: str, limits: GateLimits) -> bytes:

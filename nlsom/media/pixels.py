@@ -24,8 +24,9 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 _PROFILE_MODES = {"RGB": "RGB", "GRAY": "L", "CMYK": "CMYK"}
-_SAME_COLOUR = 6
-"""Levels of 255 by which a profile may move a colour and still count as sRGB."""
+_SAME_COLOUR = 12
+"""Levels of 255 by which a profile may move a colour and still count as sRGB: greys of gamma 2.2 still do,
+Display P3 and Adobe RGB do not."""
 
 
 def to_rgb(picture: Picture) -> Picture:
@@ -74,8 +75,6 @@ def _to_8_bit(picture: Picture) -> Picture:
     mode = picture.mode
     if not mode.startswith(("I", "F")):
         return picture
-    if mode not in ("I", "F", "I;16", "I;16L", "I;16B", "I;16N"):
-        picture = picture.convert("I")
     dtype = np.float32 if mode.startswith("I;16") else np.float64  # 16 bits are exact in a float32
     samples = np.nan_to_num(np.asarray(picture).astype(dtype))
     low, high = _range(mode, picture.format, samples)

@@ -77,6 +77,11 @@ class Model(Protocol):
         """Name and revision of the model, never where it runs: part of the key of a turn."""
         ...
 
+    @property
+    def sees(self) -> bool:
+        """Whether it takes pictures."""
+        ...
+
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
         """Completes a prompt; the reply is in the form wherever the engine can constrain it.
 

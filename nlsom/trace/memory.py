@@ -20,8 +20,9 @@ class MemoryTrace:
     async def open(self, header: Header) -> History:
         """Begins or takes up a mindstorm; see `Trace.open`."""
         self._headers.setdefault(header.mindstorm, header)
+        self._records.setdefault(header.mindstorm, [])
         history = History()
-        for record in self._records.setdefault(header.mindstorm, []):
+        async for record in self.records(header.mindstorm):
             history.add(record)
         return history
 

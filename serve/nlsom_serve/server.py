@@ -39,8 +39,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Listens for signals while it serves. Uvicorn raises them anew afterwards, which would end the
-        process before the house is closed."""
+        """Listens for signals while it serves; unlike uvicorn's own, they leave time to close the house."""
         for sig in self._signals:
             self._loop.add_signal_handler(sig, self.handle_exit, sig, None)
         try:

@@ -105,7 +105,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
             context=new.context,
         )
         want = new.limits
-        limits = house.limits(society, seconds=want.seconds, calls=want.calls, tokens=want.tokens)
+        limits = society.limits.narrowed(seconds=want.seconds, calls=want.calls, tokens=want.tokens)
         run = await house.begin(
             places.pop(), account, new.society, task, seed=new.seed, limits=limits, kept=True
         )

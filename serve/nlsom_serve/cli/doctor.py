@@ -2,6 +2,116 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal
 
-def doctor() -> None:
-    """Says what is installed."""
+from rich.markup import escape
+from rich.table import Table
+
+import nlsom
+from nlsom_agents.local import catalog
+from nlsom_serve import vllm
+from nlsom_serve.cli.options import AsJson
+from nlsom_serve.cli.screen import out, print_json
+
+_EXTRAS = {
+    "local": ("openvino_genai", "rapidocr", "tokenizers"),
+    "serve": ("fastapi", "uvicorn"),
+    "nats": ("nats",),
+    "bench": ("pyarrow",),
+    "vllm": ("vllm",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's: what, how it is, and what to do about it."""
+
+    what: str
+    state: Literal["good", "note", "bad"]
+    told: str
+    do: str = ""
+
+
+def doctor(json: AsJson = False) -> None:
+    """Says what is installed, cached and reachable, and what to do about what is not.
+
+    Example: `nlsom doctor`
+    """
+    findings = list(examine())
+    if json:
+        print_json([asdict(finding) for finding in findings])
+        return
+    marks = {"good": "[green]✓[/]", "note": "[yellow]·[/]", "bad": "[red]✗[/]"}
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for finding in findings:
+        do = f"\n[dim]{escape(finding.do)}[/]" if finding.do else ""
+        table.add_row(marks[finding.state], f"[bold]{finding.what}[/]", escape(finding.told) + do)
+    out.print(table)
+
+
+def examine() -> Iterator[Finding]:
+    """Looks at everything, in the order it is shown."""
+    yield Finding("nlsom", "good", nlsom.__version__)
+    version = platform.python_version()
+    yield Finding("Python", "good" if sys.version_info >= (3, 11) else "bad", f"{version} ({sys.prefix})")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Finding("machine", "good", f"{platform.system()} {platform.machine()}, {cores} cores")
+    for extra, modules in _EXTRAS.items():
+        absent = [module for module in modules if importlib.util.find_spec(module) is None]
+        if not absent:
+            yield Finding(f"extra {extra}", "good", "installed")
+        elif extra == "vllm":
+            do = "vLLM wants a virtual environment of its own: see serve/README.md"
+            yield Finding(f"extra {extra}", "note", "not in this environment", do)
+        else:
+            yield Finding(f"extra {extra}", "note", "not installed", f"pip install 'nlsom[{extra}]'")
+    yield from _cache()
+    yield from _servers()
+    yield _gpu()
+
+
+def _cache() -> Iterator[Finding]:
+    home = catalog.home()
+    size = sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) if home.is_dir() else 0
+    there = home if home.is_dir() else home.parent
+    free = shutil.disk_usage(there).free if there.is_dir() else 0
+    told = f"{home}: {size / 2**30:.1f} GiB, {free / 2**30:.0f} GiB free"
+    state = "good" if free > 4 * 2**30 or not free else "bad"
+    yield Finding("cache", state, told, "" if state == "good" else "make room, or set NLSOM_HOME elsewhere")
+    for model in catalog.models():
+        if model.here:
+            yield Finding("model", "good", f"{model.name} ({model.size / 2**20:.0f} MiB)")
+        else:
+            yield Finding("model", "note", f"{model.name} is not here", f"nlsom models pull {model.name}")
+
+
+def _servers() -> Iterator[Finding]:
+    found = asyncio.run(vllm.status(interval=0.0))
+    for one in found:
+        state = "good" if one.state == "serving" else "bad"
+        yield Finding("server", state, f"{one.server.name}: {one.state}, {one.server.url}/v1")
+    if not found:
+        yield Finding("servers", "note", "none is up", "nlsom models up PROFILE starts one under vLLM")
+
+
+def _gpu() -> Finding:
+    tool = shutil.which("nvidia-smi")
+    do = "the embedded default runs on the CPU; a vision-language model under vLLM wants a GPU"
+    if tool is None:
+        return Finding("GPU", "note", "none found", do)
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
+    if answer.returncode != 0:
+        return Finding(
+            "GPU", "note", f"nvidia-smi says: {(answer.stderr or answer.stdout).strip()[:200]}", do
+        )
+    return Finding("GPU", "good", answer.stdout.strip().replace("\n", "; "))

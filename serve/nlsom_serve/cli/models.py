@@ -2,6 +2,79 @@
 
 from __future__ import annotations
 
-import typer
+from pathlib import Path
+from typing import Annotated
 
-app = typer.Typer(help="Models: fetched, kept, and served.", no_args_is_help=True)
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from nlsom_agents.local import catalog
+from nlsom_serve.cli import servers
+from nlsom_serve.cli.fetching import fetch
+from nlsom_serve.cli.options import AsJson
+from nlsom_serve.cli.screen import out, print_json
+
+app = typer.Typer(help="Models: the cache of embedded ones, and vLLM servers.", no_args_is_help=True)
+for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
+    app.command()(_command)
+
+
+def _complete(incomplete: str) -> list[str]:
+    return [name for name in catalog.CATALOG if name.startswith(incomplete)]
+
+
+@app.command("list")
+def list_models(json: AsJson = False) -> None:
+    """Lists the embedded models, and whether they are here.
+
+    Example: `nlsom models list`
+    """
+    known = catalog.models()
+    if json:
+        rows = [
+            {"model": m.name, "here": m.here, "bytes": m.size, "licence": m.licence, "about": m.about}
+            for m in known
+        ]
+        print_json(rows)
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for model in known:
+        here = "[green]here[/]" if model.here else "[dim]not here[/]"
+        size = f"{model.size / 2**20:.0f} MiB"
+        table.add_row(f"[bold]{escape(model.name)}[/]", here, size, model.licence, escape(model.about))
+    out.print(table)
+
+
+@app.command("pull")
+def pull_models(
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", autocompletion=_complete)],
+) -> None:
+    """Fetches models into the cache; what is there already costs nothing.
+
+    Example: `nlsom models pull qwen2.5-coder-1.5b`
+    """
+    for name in names:
+        fetch(name)
+
+
+@app.command("add")
+def add(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A GGUF file.")],
+    name: Annotated[str | None, typer.Option("--name", help="Its name; the file's, if not given.")] = None,
+) -> None:
+    """Makes a GGUF file of your own known by a name; the file stays where it is.
+
+    Example: `nlsom models add ~/models/my-model.gguf`
+    """
+    out.print(f"{escape(catalog.add(file, name))} is known; in a society: {{embedded: {escape(file.stem)}}}")
+
+
+@app.command("path")
+def path(name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=_complete)]) -> None:
+    """Prints where a model's file lies.
+
+    Example: `nlsom models path smollm2-135m`
+    """
+    catalog.missing(name)
+    out.print(str(catalog.path(name)), soft_wrap=True, markup=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,12 @@ import typer
 
 from nlsom.config import load, shipped
 from nlsom.errors import UsageError
+from nlsom.media import FolderStore
+from nlsom.society import Society
 from nlsom.trace import SqliteTrace
+from nlsom_agents.local.embedded import Embedded
+from nlsom_serve.cli.fetching import fetch
+from nlsom_societies.samples import sample
 
 
 def complete_society(incomplete: str) -> list[str]:
@@ -27,7 +32,12 @@ SocietyName = Annotated[
 ]
 Images = Annotated[
     list[str] | None,
-    typer.Option("--image", "-i", metavar="PATH_OR_URL", help="A picture; give it again for more."),
+    typer.Option(
+        "--image",
+        "-i",
+        metavar="PATH_OR_URL",
+        help="A picture, or sample:NAME for a shipped one; give it again for more.",
+    ),
 ]
 Models = Annotated[
     list[str] | None,
@@ -35,7 +45,7 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="Fills a model of the society: a server's URL, or the name of an embedded model.",
+        help="Fills a model of the society: a server's URL, profile:NAME, or an embedded model's name.",
     ),
 ]
 Overrides = Annotated[
@@ -43,6 +53,10 @@ Overrides = Annotated[
     typer.Option(
         "--set", "-s", metavar="KEY=VALUE", help="Overrides a field of the file, such as limits.tokens=5000."
     ),
+]
+Choices = Annotated[
+    str | None,
+    typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="The run's seed.")]
 TraceFile = Annotated[
@@ -69,6 +83,26 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
     return models
 
 
+def read_choices(given: str | None) -> list[str]:
+    """The options of a multiple choice."""
+    return [option.strip() for option in given.split(",") if option.strip()] if given else []
+
+
+def picture(given: str) -> str:
+    """A picture as the command line names it: `sample:cat` is one that is shipped."""
+    scheme, colon, name = given.partition(":")
+    return str(sample(name)) if colon and scheme == "sample" else given
+
+
+def fetch_missing(society: Society) -> None:
+    """Fetches the embedded models that a society needs and that are not in the cache yet."""
+    for model in {
+        id(model): model for seat in society.seats if (model := getattr(seat.agent, "model", None))
+    }.values():
+        if isinstance(model, Embedded) and (name := model.missing()) is not None:
+            fetch(name)
+
+
 @asynccontextmanager
 async def opened(
     society: str,
@@ -77,14 +111,19 @@ async def opened(
     overrides: Sequence[str] | None,
     trace: Path | None,
     retry_failed: bool = False,
-):
+) -> AsyncGenerator[Society]:
     """A society from the options that all commands share, with its trace; both open."""
-    if trace is None:
-        async with load(society, models=read_models(models), overrides=overrides or ()) as made:
-            yield made
-        return
-    made = load(society, models=read_models(models), overrides=overrides or (), retry_failed=retry_failed)
-    async with SqliteTrace(trace) as kept:
-        made.trace = kept
-        async with made:
-            yield made
+    store = SqliteTrace(trace) if trace is not None else None
+    made = load(
+        society,
+        models=read_models(models),
+        overrides=overrides or (),
+        trace=store,
+        media=FolderStore(store.media) if store is not None else None,
+        retry_failed=retry_failed,
+    )
+    fetch_missing(made)
+    async with AsyncExitStack() as stack:
+        if store is not None:
+            await stack.enter_async_context(store)
+        yield await stack.enter_async_context(made)

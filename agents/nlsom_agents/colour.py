@@ -1,0 +1,246 @@
+"""`colour`: an expert that names colours: of the thing a question names, of the background, of the whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import JsonValue
+
+from nlsom.media import MediaStore
+from nlsom.message import Image
+from nlsom_agents.sight import detector
+from nlsom_agents.sight.detector import Thing
+from nlsom_agents.sight.expert import Expert
+from nlsom_agents.sight.finding import Finding, cannot_tell
+from nlsom_agents.sight.palette import Box, Shares, colours_named, name_pixels, shares
+from nlsom_agents.sight.places import place
+from nlsom_agents.sight.question import Question
+from nlsom_agents.sight.runtime import digest_of
+from nlsom_agents.sight.things import KINDS, PHRASES
+from nlsom_agents.sight.words import listed, mentions, tokens
+
+CENTRE: Box = (0.3, 0.3, 0.7, 0.7)
+INSIDE: Box = (0.15, 0.15, 0.85, 0.85)  # what is left of the picture is its border
+FOUND = 0.3  # from it on a thing is taken to be where the detector puts it
+HAS = 0.35  # from it on a thing has a colour
+HAS_NOT = 0.1  # under it a thing has it not
+
+# Parts of the picture that go by a name.
+_PARTS: dict[str, Box] = {
+    "sky": (0, 0, 1, 0.2),
+    "ceiling": (0, 0, 1, 0.15),
+    **dict.fromkeys(("ground", "floor", "road", "street", "grass", "court", "field"), (0, 0.75, 1, 1)),
+    **dict.fromkeys(("picture", "image", "photo", "photograph", "scene"), (0, 0, 1, 1)),
+}
+# What a person wears, in shares of the person's box: of one seen from head to foot, and of a bust.
+_UPPER = "shirt jacket suit coat dress sweater top uniform jersey vest blouse"
+_LOWER = "pant trouser jean short skirt"
+_HEAD = "hair hat cap helmet"
+_STANDING: dict[str, Box] = {
+    _UPPER: (0.3, 0.25, 0.7, 0.5),
+    _LOWER: (0.3, 0.55, 0.7, 0.8),
+    _HEAD: (0.35, 0, 0.65, 0.12),
+}
+_BUST: dict[str, Box] = {_UPPER: (0.2, 0.55, 0.8, 0.9), _HEAD: (0.35, 0, 0.65, 0.15)}
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """The colours of a picture, and the things in it.
+
+    Attributes:
+        named: The name of each pixel's colour, as `nlsom_agents.sight.palette.name_pixels` gives them.
+        things: What the detector found.
+        aspect: The picture's width over its height.
+    """
+
+    named: npt.NDArray[np.intp]
+    things: tuple[Thing, ...]
+    aspect: float
+
+
+class Colour(Expert[Palette]):
+    """Names colours.
+
+    Of a thing that the detector finds, it takes the middle part of its box. Of a thing that is not found it
+    takes the middle of the picture, if that has one colour which the border has not; else it cannot tell.
+    Confidence is the colour's share of the part, times how sure it is that this is the right part.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Name, version and the weights' digest."""
+        return f"colour/1 nanodet-g {digest_of(detector.WEIGHTS)}"
+
+    async def view(self, media: MediaStore, image: Image) -> Palette:
+        """The colours and the things."""
+        things = await detector.things_in(self.sight, media, image)
+        named = await self.sight.look(media, image, "colours", name_pixels)
+        return Palette(named, things, image.width / image.height)
+
+    def introduce(self, view: Palette) -> Finding:
+        """The main colours of the whole, the middle and the border, and of the largest things."""
+        return Finding(summary(view))
+
+    def data(self, view: Palette) -> dict[str, JsonValue]:
+        """Shares of the colours."""
+        whole: dict[str, JsonValue] = dict(shares(view.named))
+        middle: dict[str, JsonValue] = dict(shares(view.named, CENTRE))
+        return {"whole": whole, "centre": middle}
+
+    def answer(self, view: Palette, question: Question, options: Sequence[str]) -> Finding:
+        """Answers what colour something is, and whether it has a colour; else it cannot tell."""
+        asked = colours_named(question.text)
+        wants_name = question.sort == "colour"
+        yes_or_no = re.match(r"\W*(?:is|are|does|do)\b", question.text, re.I)
+        if not wants_name and not (asked and yes_or_no and question.sort in ("presence", "other", "where")):
+            return Finding("I see nothing but colours, so I cannot tell.")
+        region = _region(view, question)
+        if region is None:
+            return cannot_tell(summary(view), what="what part of the picture is meant")
+        where, found, sure = region
+        text = f"{where[0].upper()}{where[1:]} is {_told(found)}."
+        if yes_or_no and asked:
+            return _has(text, found, asked, sure)
+        if options:
+            return _choose(text, found, options, sure)
+        if found and (main := _main(found)):
+            share = sum(found[name] for name in main)
+            return Finding(text, " and ".join(main), round(min(1.0, share) * sure, 3))
+        return Finding(f"{text} Which colour is meant I cannot tell.")
+
+
+def summary(view: Palette) -> str:
+    """The colours of a picture, in sentences."""
+    whole, middle = shares(view.named), shares(view.named, CENTRE)
+    border = shares(view.named, INSIDE, outside=True)
+    text = f"Main colours: {_told(whole)}. The centre is {_told(middle)}, the border {_told(border)}."
+    seen = [thing for thing in view.things if thing.score >= 0.45]
+    largest = sorted(seen, key=lambda thing: -thing.area)[:3]
+    told = [
+        f"the {thing.name} {place(thing)} is {_told(shares(view.named, _middle(thing)))}" for thing in largest
+    ]
+    return f"{text} By things: {'; '.join(told)}." if told else text
+
+
+def _region(view: Palette, question: Question) -> tuple[str, Shares, float] | None:
+    """The part that is meant: what it is called, its colours, how sure it is that it is the right one."""
+    said = [token for token in question.said if token not in colours_named(question.text)]
+    if "background" in said or "wall" in said:
+        return "the border of the picture", shares(view.named, INSIDE, outside=True), 0.7
+    for word in (word for word in said if word in _PARTS):
+        return f"the part where one expects the {word}", shares(view.named, _PARTS[word]), 0.7
+    worn = _worn(view, said)
+    if worn is not None:
+        return worn
+    subject = _subject(question)
+    found, clear = _things(view, subject)
+    if found:
+        thing = max(found, key=lambda thing: thing.area * thing.score)
+        where = f"the {thing.name} {place(thing)}"
+        return (where, shares(view.named, _middle(thing)), 0.5 + thing.score / 2) if clear else None
+    if question.sort != "colour" or mentions(question.said, PHRASES):
+        return None
+    middle, border = shares(view.named, CENTRE), shares(view.named, INSIDE, outside=True)
+    main = next(iter(middle))
+    if middle[main] >= 0.5 and border.get(main, 0.0) < 0.15:
+        return f"what stands out in the middle, if that is the {' '.join(subject) or 'thing'},", middle, 0.5
+    return None
+
+
+def _things(view: Palette, subject: tuple[str, ...]) -> tuple[list[Thing], bool]:
+    """The things that a noun phrase may mean, and whether it is clear which.
+
+    It is not, where the phrase says more than the detector can tell and there is more than one such thing.
+    """
+    named = mentions(subject, PHRASES)
+    if not named or named[-1].end < len(subject):
+        return [], False
+    kind = KINDS[named[-1].phrase]
+    found = [thing for thing in view.things if thing.name in kind.classes and thing.score >= FOUND]
+    return found, len(found) == 1 or (kind.exact and named[-1].start == 0)
+
+
+def _worn(view: Palette, said: Sequence[str]) -> tuple[str, Shares, float] | None:
+    """The part of the largest person where a piece of clothing that is named would be."""
+    people = [thing for thing in view.things if thing.name == "person" and thing.score >= FOUND]
+    if not people:
+        return None
+    person = max(people, key=lambda thing: thing.area)
+    tall = (person.bottom - person.top) > 1.6 * view.aspect * (person.right - person.left)
+    for words, part in (_STANDING if tall else _BUST).items():
+        if named := [word for word in words.split() if word in said]:
+            where = f"the part where one expects the {named[0]} of the person {place(person)}"
+            return where, shares(view.named, _within(person, part)), 0.6
+    return None
+
+
+def _subject(question: Question) -> tuple[str, ...]:
+    """Of what the colour is asked: `what colour is the big cat on …` gives big, cat."""
+    text = question.text.casefold()
+    found = re.search(
+        r"\bcolou?rs?\s+(?:is|are|was|were)\s+(?:the|his|her|its|their|this|that|these|those|a|an)?\s*(.*)"
+        r"|\bcolou?rs?\s+of\s+(?:the|this|that|these|those|a|an)?\s*(.*)"
+        r"|\bcolou?red?\s+(\w+).*|^(?:is|are)\s+(?:there\s+)?(?:the|this|that|these|those|a|an|any|some)?\s*(.*)",
+        text,
+    )
+    phrase = next((group for group in found.groups() if group), "") if found else ""
+    phrase = re.split(
+        r"\b(?:in|on|at|of|near|next|behind|under|with|wearing|that|who|is|are)\b|[,.;?!]", phrase
+    )[0]
+    return tuple(word for word in tokens(phrase) if word == "orange" or not colours_named(word))
+
+
+def _has(text: str, found: Shares, asked: Sequence[str], sure: float) -> Finding:
+    share = sum(found.get(name, 0.0) for name in asked)
+    if share >= HAS:
+        return Finding(text, "yes", round((0.5 + share / 2) * sure, 3))
+    if share < HAS_NOT:
+        return Finding(text, "no", round((1 - share) * sure, 3))
+    return Finding(f"{text} Whether that makes it {listed(list(asked))} I cannot tell.")
+
+
+def _choose(text: str, found: Shares, options: Sequence[str], sure: float) -> Finding:
+    """The option whose colours have the largest share; each of several colours has to be there."""
+    fits: dict[str, float] = {}
+    for option in options:
+        names = colours_named(option)
+        if names and all(found.get(name, 0.0) >= HAS_NOT for name in names):
+            fits[option] = sum(found[name] for name in names)
+    if not fits:
+        return Finding(f"{text} That is none of the choices, so I cannot tell.")
+    ranked = sorted(fits, key=lambda option: -fits[option])
+    if fits[ranked[0]] < 0.25 or (len(ranked) > 1 and fits[ranked[0]] < 1.5 * fits[ranked[1]]):
+        return Finding(f"{text} Which choice is right I cannot tell from that.")
+    return Finding(text, ranked[0], round(min(1.0, fits[ranked[0]]) * sure, 3))
+
+
+def _main(found: Shares) -> list[str]:
+    """The one colour that a part has, or the two; nothing where it has many."""
+    (first, most), *others = found.items()
+    if most < 0.3:
+        return []
+    return [first, others[0][0]] if others and others[0][1] >= max(0.25, 0.6 * most) else [first]
+
+
+def _told(found: Shares) -> str:
+    told = [f"{name} ({100 * share:.0f} %)" for name, share in found.items() if share >= 0.1]
+    return listed(told[:4]) or "of many colours"
+
+
+def _middle(thing: Thing) -> Box:
+    return _within(thing, (0.25, 0.25, 0.75, 0.75))
+
+
+def _within(thing: Thing, part: Box) -> Box:
+    width, height = thing.right - thing.left, thing.bottom - thing.top
+    return (
+        thing.left + part[0] * width,
+        thing.top + part[1] * height,
+        thing.left + part[2] * width,
+        thing.top + part[3] * height,
+    )

@@ -1,0 +1,115 @@
+"""A form's constraint as the engine takes it.
+
+A constraint that the engine cannot read makes its next step fail for everybody, so what cannot work is
+refused here. What slips through is caught by `batch`, at the price of starting the others again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from nlsom.errors import ModelError
+from nlsom.form import Constraint
+
+Grammar = dict[str, str]
+"""One of `{"regex": …}`, `{"json_schema": …}`, `{"grammar": …}` (EBNF): what the engine is configured by."""
+
+_TYPES = {"string", "number", "integer", "boolean", "null", "object", "array"}
+_UNREADABLE = (
+    (re.compile(r"\(\?(?!:)"), "groups that begin with `(?` other than `(?:`"),
+    (re.compile(r"\\[1-9]"), "references back to a group"),
+    (re.compile(r"\\[bBAZ]"), "word and text boundaries"),
+)
+
+
+def grammar_for(constraint: Constraint) -> Grammar:
+    """What the engine has to be told for a reply to satisfy a constraint.
+
+    Raises:
+        ModelError: The engine cannot hold replies to it.
+    """
+    if constraint.choice is not None:
+        if not constraint.choice or "" in constraint.choice:
+            raise ModelError("a reply cannot be held to a choice without options, or to an empty option")
+        return {"grammar": "root ::= " + " | ".join(_quoted(option) for option in constraint.choice)}
+    if constraint.regex is not None:
+        _check_regex(constraint.regex, "the form")
+        return {"regex": constraint.regex}
+    return {"json_schema": json.dumps(_closed(constraint.schema, (), constraint.schema))}
+
+
+def _quoted(text: str) -> str:
+    """A literal of EBNF; JSON's escapes are among its own."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _check_regex(pattern: str, where: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ModelError(f"the regular expression {pattern!r} of {where} is not one: {error}") from error
+    plain = re.sub(r"\\\\", "", pattern)
+    for unreadable, what in _UNREADABLE:
+        if unreadable.search(plain):
+            raise ModelError(f"the embedded engine knows no {what}: {pattern!r} of {where}")
+
+
+def _closed(schema: object, at: tuple[str, ...], root: object) -> object:
+    """A copy of a schema that is checked and allows no property that it does not name.
+
+    Small models otherwise invent properties until they run out of tokens.
+    """
+    where = "schema" + "".join(f".{step}" for step in at)
+
+    def wrong(what: str) -> ModelError:
+        return ModelError(f"replies cannot be held to a JSON Schema: {where}: {what}")
+
+    if schema is True:
+        return True
+    if not isinstance(schema, Mapping):
+        raise wrong("is no schema (an object is wanted)")
+    fields = dict(cast(Mapping[str, Any], schema))
+    kinds = fields.get("type", [])
+    for kind in cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]:
+        if kind not in _TYPES:
+            raise wrong(f"type {kind!r} is not one of {', '.join(sorted(_TYPES))}")
+    if "enum" in fields and not (isinstance(fields["enum"], list) and fields["enum"]):
+        raise wrong("enum has no values")
+    if isinstance(fields.get("pattern"), str):
+        _check_regex(fields["pattern"], where)
+    for low, high in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
+        if low in fields and high in fields and fields[low] > fields[high]:
+            raise wrong(f"{low} is above {high}")
+    if "$ref" in fields and not _resolves(fields["$ref"], root):
+        raise wrong(f"$ref {fields['$ref']!r} points to nothing in this schema")
+    for name in ("properties", "$defs", "definitions"):
+        if name in fields:
+            if not isinstance(fields[name], Mapping):
+                raise wrong(f"{name} is not an object")
+            inside = cast(Mapping[str, Any], fields[name])
+            fields[name] = {key: _closed(value, (*at, name, key), root) for key, value in inside.items()}
+    for name in ("anyOf", "oneOf", "prefixItems"):
+        if name in fields:
+            if not isinstance(fields[name], list) or not fields[name]:
+                raise wrong(f"{name} is not a list of schemas")
+            inner = enumerate(cast(list[Any], fields[name]))
+            fields[name] = [_closed(value, (*at, name, str(n)), root) for n, value in inner]
+    if "items" in fields and fields["items"] is not False:
+        fields["items"] = _closed(fields["items"], (*at, "items"), root)
+    if "properties" in fields:
+        fields.setdefault("additionalProperties", False)
+    return fields
+
+
+def _resolves(reference: object, root: object) -> bool:
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return False
+    at = root
+    for step in reference[1:].strip("/").split("/") if reference != "#" else ():
+        if not isinstance(at, Mapping) or step not in at:
+            return False
+        at = cast(Mapping[str, Any], at)[step]
+    return True

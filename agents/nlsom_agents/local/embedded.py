@@ -1,0 +1,284 @@
+"""The embedded language model: GGUF on this machine's CPU, by OpenVINO GenAI, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+
+from nlsom.errors import ExtraMissing, ModelError, ModelUnavailable, PromptTooLong
+from nlsom.form import Form
+from nlsom.message import Usage
+from nlsom.model.contract import Completion, Prompt, Settings
+from nlsom_agents.local import catalog
+from nlsom_agents.local.constraints import grammar_for
+
+LEAVES_WITHIN = 5.0  # seconds; a step that is under way ends in less
+LONGEST_LINE = 1 << 26  # bytes of one outcome
+_THINKING = re.compile(r"(?s)\A\s*<think>.*?(?:</think>|\Z)\s*")
+
+
+class Embedded:
+    """A language model that runs here, without a server; a `nlsom.model.Model`.
+
+    `async with` loads it, in a process of its own (see `worker` for why), and ends that process. Every
+    society that enters shares it, as long as all run in one event loop; the last to leave ends it. All
+    requests in flight are computed together.
+
+    The same prompt and seed bring the same reply when asked alone. Among others the sums are rounded in
+    another order, and a reply may turn out otherwise, at temperature 0 too.
+
+    A choice's `logprob` is the sum of the log-probabilities of the tokens that spell it, as the model gives
+    them when nothing constrains it. What it would rather have said than any of the options counts against
+    it: as a confidence it is a lower bound.
+
+    Args:
+        model: A name of the catalog or of a model that the user added, or the path of a GGUF file.
+        max_num_seqs: Requests computed at once; more wait.
+        cache_gb: Memory for the keys and values of prompts, in GB.
+        context: Tokens of prompt and reply together; by default all that the model can attend to.
+        threads: CPU threads; by default the engine decides.
+    """
+
+    sees = False
+
+    def __init__(
+        self,
+        model: str = "qwen2.5-coder-1.5b",
+        *,
+        max_num_seqs: int = 32,
+        cache_gb: int = 1,
+        context: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.model = model
+        self._options = {
+            "max_num_seqs": max_num_seqs,
+            "cache_gb": cache_gb,
+            "context": context,
+            "threads": threads,
+        }
+        self._identity: str | None = None
+        self._users = 0
+        self._opening: asyncio.Task[_Engine] | None = None
+
+    @property
+    def identity(self) -> str:
+        """Name, hash of the file and version of the engine; never a path.
+
+        Raises:
+            ModelUnavailable: The model is a file of the user's own, and it is gone.
+            ExtraMissing: The engine is not installed.
+        """
+        if self._identity is None:
+            name = Path(self.model).stem if catalog.is_path(self.model) else self.model
+            sha256 = catalog.digest(self.model)[:12]
+            self._identity = f"{name}@{sha256}/openvino-genai-{_engine_version()}"
+        return self._identity
+
+    def missing(self) -> str | None:
+        """The name to pull (`nlsom_agents.local.fetch.pull`) before the model can be opened, if any."""
+        return catalog.missing(self.model)
+
+    async def __aenter__(self) -> Self:
+        """Loads the model, unless it is loaded.
+
+        Raises:
+            ModelUnavailable: Its file is not in the cache, or the engine cannot load it.
+            ExtraMissing: The engine is not installed.
+            UsageError: No model has that name.
+        """
+        self._users += 1
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open(), name=f"load {self.model}")
+        try:
+            await asyncio.shield(self._opening)
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._users -= 1
+        if self._users == 0 and self._opening is not None:
+            opening, self._opening = self._opening, None
+            opening.cancel()
+            await asyncio.wait([opening])
+            if not opening.cancelled() and opening.exception() is None:
+                await opening.result().close()
+
+    async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
+        """Completes a prompt; the reply is in the form. Cancelling the caller frees the engine.
+
+        Raises:
+            ModelUnavailable: The model is not open, or the engine's process ended.
+            ModelError: The engine cannot hold a reply to the form, or there are pictures in the prompt.
+            PromptTooLong: Prompt and reply do not fit the context, or the cache of keys and values.
+        """
+        if prompt.images:
+            raise ModelError(
+                f"{self.model} reads no pictures; ask a vision-language model, or an expert that sees"
+            )
+        if self._opening is None or not self._opening.done():
+            raise ModelUnavailable(f"{self.model} is not open: use it inside `async with`")
+        engine = self._opening.result()
+        constraint = form.constraint()
+        max_tokens = settings.max_tokens or form.max_tokens
+        started = time.perf_counter()
+        outcome = await engine.ask(
+            {
+                "text": prompt.text.encode(errors="replace").decode(),
+                "max_tokens": max_tokens,
+                "temperature": settings.temperature,
+                "top_p": settings.top_p,
+                "seed": seed % 2**63,
+                "stop": list(settings.stop),
+                "grammar": grammar_for(constraint) if constraint else None,
+            }
+        )
+        match outcome.get("error"):
+            case None:
+                pass
+            case "too long":
+                raise PromptTooLong(outcome["tokens"], max_tokens, outcome["limit"], self.model)
+            case "no room":
+                raise ModelError(
+                    f"a prompt of {outcome['tokens']} tokens and its reply do not fit the cache of "
+                    f"{self.model}; give it more (`cache_gb`, now {self._options['cache_gb']})"
+                )
+            case _:
+                raise ModelError(f"{self.model} could not answer: {outcome['why']}")
+        usage = Usage(
+            calls=1,
+            prompt_tokens=outcome["prompt"],
+            cached_tokens=None,  # the engine does not count them
+            completion_tokens=outcome["completion"],
+            seconds=time.perf_counter() - started,
+        )
+        chosen = constraint is not None and constraint.choice is not None
+        return Completion(_THINKING.sub("", outcome["text"]), outcome["logprob"] if chosen else None, usage)
+
+    async def _open(self) -> _Engine:
+        if name := await asyncio.to_thread(self.missing):
+            raise ModelUnavailable(f"model {name!r} is not in the cache; run: nlsom models pull {name}")
+        identity = await asyncio.to_thread(lambda: self.identity)
+        sha256 = await asyncio.to_thread(catalog.digest, self.model)
+        folder = catalog.home() / "openvino" / sha256[:16]
+        file = catalog.path(self.model)
+        return await _Engine.start(identity, {"file": str(file), "folder": str(folder), **self._options})
+
+
+class _Engine:
+    """Our side of the engine's process: who waits for which outcome."""
+
+    def __init__(self, name: str, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._name, self._process = name, process
+        self._in, self._out, self._err = process.stdin, process.stdout, process.stderr
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._asked = 0
+        self._ended: ModelUnavailable | None = None
+        self._last_words: deque[str] = deque(maxlen=2)
+        self._listening = asyncio.create_task(self._listen(), name=f"outcomes of {name}")
+        self._overhearing = asyncio.create_task(self._overhear(), name=f"errors of {name}")
+
+    @classmethod
+    async def start(cls, name: str, options: dict[str, Any]) -> _Engine:
+        """Starts the process and waits until the model is loaded."""
+        # A session of its own: Ctrl-C ends us, and the end of its input ends it.
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "nlsom_agents.local.worker", json.dumps(options)),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            limit=LONGEST_LINE,
+            start_new_session=True,
+        )
+        engine = cls(name, process)
+        loaded = engine._waiting[0] = asyncio.get_running_loop().create_future()
+        try:
+            outcome = await loaded
+            if "error" in outcome:
+                raise ModelUnavailable(f"{name} cannot be loaded: {outcome['why']}")
+        except BaseException:
+            engine._kill()
+            await engine.close()
+            raise
+        return engine
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Sends a request and waits for its outcome."""
+        if self._ended is not None:
+            raise self._ended
+        self._asked += 1
+        number = self._asked
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            self._send({"id": number, **request})
+            return await answer
+        except asyncio.CancelledError:
+            self._send({"cancel": number})
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
+    async def close(self) -> None:
+        """Ends the process; whoever still waits is told that the model is gone."""
+        self._end(ModelUnavailable(f"{self._name} was closed"))
+        self._in.close()
+        try:
+            async with asyncio.timeout(LEAVES_WITHIN):
+                await self._process.wait()
+        except TimeoutError:
+            self._kill()
+        await asyncio.gather(self._listening, self._overhearing)
+        await self._process.wait()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            self._process.kill()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if not self._in.is_closing():
+            self._in.write(json.dumps(message).encode() + b"\n")
+
+    async def _listen(self) -> None:
+        while line := await self._out.readline():
+            outcome = json.loads(line)
+            waiting = self._waiting.get(outcome.get("id", 0))
+            if waiting is not None and not waiting.done():
+                waiting.set_result(outcome)
+        await self._overhearing
+        code = await self._process.wait()
+        said = " ".join(self._last_words) or "nothing"
+        if code == -signal.SIGKILL:
+            said += " (was it killed for want of memory?)"
+        self._end(ModelUnavailable(f"the engine of {self._name} ended with {code}; its last words: {said}"))
+
+    async def _overhear(self) -> None:
+        while line := await self._err.readline():
+            self._last_words.append(line.decode(errors="replace").rstrip())
+
+    def _end(self, why: ModelUnavailable) -> None:
+        self._ended = self._ended or why
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(self._ended)
+
+
+def _engine_version() -> str:
+    try:
+        return version("openvino-genai")
+    except PackageNotFoundError:
+        raise ExtraMissing("the embedded engine", "local") from None

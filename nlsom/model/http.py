@@ -1,0 +1,315 @@
+"""Models behind an OpenAI-compatible HTTP server: vLLM, llama.cpp, Ollama, hosted ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self
+
+import httpx
+from pydantic import JsonValue
+
+from nlsom.errors import ModelError, ModelUnavailable, NlsomError, PromptTooLong, UsageError
+from nlsom.form import Constraint, Form, TextForm
+from nlsom.message import Image
+from nlsom.model import wire
+from nlsom.model.contract import Completion, Prompt, Settings
+from nlsom.model.exchange import Exchange, Patience, RefusedError, group_of
+from nlsom.model.served import Served, discover, names
+
+_log = logging.getLogger(__name__)
+
+_WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
+    "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
+)
+_SHARED = 128  # characters at the start of a prompt that say which task it is
+
+
+class HttpModel:
+    """A model behind one or several OpenAI-compatible servers.
+
+        async with HttpModel("http://127.0.0.1:8000/v1") as model:
+            completion = await model.complete(prompt, form=form, settings=Settings(), seed=0)
+
+    Opening it asks each server for its models. One object is one model for the whole process: its limits
+    hold for all mindstorms that share it. Redirects are not followed, and the environment is not asked for
+    proxies, so that a server on this machine is never reached through one.
+
+    Args:
+        url: Base address, with `/v1`. Several are replicas of one model: requests that share pictures and
+            task go to the same one (its prefix cache knows them), to others when it is full or down.
+        model: What the server calls the model; None where it serves only one.
+        key_env: Environment variable that holds the API key, if there is one; it has to end in `_API_KEY`,
+            so that no society file can send another secret away.
+        pictures: Most pictures in a prompt; 0 for none. None asks the server, when the model is opened,
+            to look at a white square, and sets no limit if it does.
+        too_many_pictures: With more than `pictures`: `error`, or `first` to keep the first ones.
+        constraints: How the server is told of forms; None goes by what it says of itself (vLLM, llama.cpp
+            and Ollama are known).
+        context: Longest prompt and reply together, in tokens; None asks the server.
+        thinking: Tokens of room for a model that thinks before it answers.
+        extra: Further fields for every request, such as
+            `{"chat_template_kwargs": {"enable_thinking": false}}`.
+        concurrency: Most requests in flight at each server.
+        requests_per_second: Most requests started a second at each server.
+        timeout: Longest that a server may take for one reply, in seconds.
+        connect_timeout: Longest that a connection may take, in seconds.
+        retries: How often a request is sent again after a failure that may pass.
+        backoff: Longest wait before the first retry, in seconds; doubles each time.
+        longest_wait: Longest wait before any retry, and of what a server's Retry-After is heeded, in seconds.
+        proxy: Address of a proxy for HTTP, if one is needed.
+
+    Raises:
+        UsageError: An argument cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str | Sequence[str],
+        model: str | None = None,
+        *,
+        key_env: str = "NLSOM_API_KEY",
+        pictures: int | None = None,
+        too_many_pictures: Literal["error", "first"] = "error",
+        constraints: wire.Constraints | None = None,
+        context: int | None = None,
+        thinking: int = 0,
+        extra: Mapping[str, JsonValue] | None = None,
+        concurrency: int = 64,
+        requests_per_second: float | None = None,
+        timeout: float = 600.0,
+        connect_timeout: float = 5.0,
+        retries: int = 4,
+        backoff: float = 0.5,
+        longest_wait: float = 30.0,
+        proxy: str | None = None,
+    ) -> None:
+        urls = tuple(_base_url(one) for one in ([url] if isinstance(url, str) else url))
+        if not urls or len(set(urls)) < len(urls):
+            raise UsageError("a model needs the address of a server, and each address once")
+        if not re.fullmatch(r"\w*_API_KEY", key_env):
+            raise UsageError(f"key_env: {key_env!r} has to end in _API_KEY")
+        self._given = model
+        self._pictures = pictures
+        self._too_many_pictures = too_many_pictures
+        self._constraints: wire.Constraints | None = constraints
+        self._context = context
+        self._thinking = thinking
+        self._extra = dict(extra or {})
+        self._exchange = Exchange(
+            urls,
+            key_env=key_env,
+            patience=Patience(
+                timeout=timeout,
+                connect_timeout=connect_timeout,
+                retries=retries,
+                first=backoff,
+                longest=longest_wait,
+            ),
+            concurrency=concurrency,
+            requests_per_second=requests_per_second,
+            proxy=proxy,
+        )
+        self._where = ", ".join(urls)
+        self._opening = asyncio.Lock()
+        self._users = 0
+        self._served: Served | None = None
+        self._sees = False
+        self._tokenizes = False
+        self._warned = False
+
+    def __repr__(self) -> str:
+        return f"HttpModel({self._where}, model={self._given!r})"
+
+    @property
+    def identity(self) -> str:
+        """The model's name, what it was made from, and what else its replies depend on."""
+        served = self._opened()
+        parts = [served.name if served.root is None else f"{served.name} ({served.root})"]
+        if self._thinking:
+            parts.append(f"thinking={self._thinking}")
+        if self._extra:
+            parts.append(json.dumps(self._extra, sort_keys=True))
+        return " ".join(parts)
+
+    @property
+    def sees(self) -> bool:
+        """Whether it takes pictures."""
+        self._opened()
+        return self._sees
+
+    async def __aenter__(self) -> Self:
+        """Asks the servers what they serve.
+
+        Raises:
+            ModelUnavailable: None of them answers, or the key is refused.
+            UsageError: They serve no such model, or not one.
+        """
+        async with self._opening:
+            if self._served is None:
+                await self._exchange.open()
+                try:
+                    self._served = await discover(self._exchange, self._given)
+                    self._tokenizes = self._served.engine == "vllm"
+                    self._sees = await self._look() if self._pictures is None else self._pictures > 0
+                except BaseException:
+                    await self._close()
+                    raise
+            self._users += 1
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        """Closes all connections, once all who opened it are done with it."""
+        self._users -= 1
+        async with self._opening:
+            if self._users == 0 and self._served is not None:
+                await self._close()
+
+    async def _close(self) -> None:
+        self._served = None
+        await self._exchange.close()
+
+    async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
+        """Completes a prompt; `nlsom.model.contract.Model` says how.
+
+        Raises:
+            ModelUnavailable: No server could be reached, had room or answered in time; or the key is refused.
+            ModelError: The server refused the request, or what it sent was never an answer.
+            PromptTooLong: Prompt and reply do not fit the model's context.
+        """
+        served = self._opened()
+        started = time.perf_counter()
+        text = prompt.text
+        images = self._fitting(prompt.images)
+        reply = wire.reply_tokens(form, settings, self._thinking)
+        group = group_of(*(image.sha256 for image in images), prompt.head[:_SHARED])
+        constraint = form.constraint()
+        constraints = self._constraints or served.constraints
+        body = wire.chat_body(
+            served.name,
+            text,
+            [wire.picture_part(await prompt.media.data_url(image)) for image in images],
+            constraint=constraint,
+            max_tokens=reply,
+            settings=settings,
+            seed=seed,
+            constraints=constraints,
+            extra=self._extra,
+        )
+
+        def read(answer: bytes) -> tuple[Completion, bool]:
+            return wire.read_completion(answer, constraint, time.perf_counter() - started)
+
+        try:
+            await self._measure(served, text, reply, group)
+            completion, cut = await self._exchange.send(
+                "POST", "/chat/completions", body, read=read, group=group
+            )
+        except RefusedError as refused:
+            raise self._explain(refused, text, reply) from None
+        if constraint is not None and not cut and wire.constrains(constraint, constraints):
+            self._notice(constraint, completion.text)
+        return completion
+
+    def _opened(self) -> Served:
+        if self._served is None:
+            raise RuntimeError(f"{self!r} is not open; use it inside `async with`")
+        return self._served
+
+    async def _look(self) -> bool:
+        """Whether the model takes a white square."""
+        form = TextForm(max_tokens=1)
+        body = wire.chat_body(
+            self._opened().name,
+            "What is this?",
+            [wire.picture_part(_WHITE)],
+            constraint=None,
+            max_tokens=form.max_tokens,
+            settings=Settings(),
+            seed=0,
+            constraints="none",
+        )
+        try:
+            await self._exchange.send("POST", "/chat/completions", body, read=len, final=(500,))
+        except RefusedError as refused:
+            if refused.status == 404:
+                raise self._explain(refused, "", 1) from None
+            return False
+        return True
+
+    def _fitting(self, images: Sequence[Image]) -> Sequence[Image]:
+        if len(images) == 0 or (self._sees and self._pictures is None):
+            return images
+        most = self._pictures or 0
+        if len(images) > most and (most == 0 or self._too_many_pictures == "error"):
+            takes = f"at most {most} pictures in a prompt" if most else "no pictures"
+            raise ModelError(f"{self._opened().name} takes {takes}, and was given {len(images)}")
+        return images[:most]
+
+    async def _measure(self, served: Served, text: str, reply: int, group: bytes) -> None:
+        """Has a prompt counted that may be too long; most are not, and cost nothing here.
+
+        Most tokens are longer than three bytes. Where a text has so many short ones that it is let through
+        although it is too long, the server refuses it, which comes to the same.
+        """
+        context = self._context or served.context
+        if not self._tokenizes or context is None:
+            return
+        if len(text.encode("utf-8", "replace")) <= 3 * (context - reply):
+            return
+        body = json.dumps({"model": served.name, "messages": [{"role": "user", "content": text}]}).encode()
+        try:
+            tokens = await self._exchange.send(
+                "POST", "//tokenize", body, read=wire.read_token_count, group=group
+            )
+        except RefusedError as refused:
+            if refused.status not in (404, 405):
+                raise
+            self._tokenizes = False  # a gateway that passes on the API only
+            return
+        if tokens + reply > context:
+            raise PromptTooLong(tokens, reply, context, served.name)
+
+    def _notice(self, constraint: Constraint, text: str) -> None:
+        if not self._warned and not wire.keeps_to(constraint, text):
+            self._warned = True
+            _log.warning(
+                "%s at %s does not keep to the form it is asked for; replies are read as free text "
+                "(set `constraints: none` if its server cannot constrain)",
+                self._opened().name,
+                self._where,
+            )
+
+    def _explain(self, refused: RefusedError, text: str, reply: int) -> NlsomError:
+        """The error that a refusal stands for."""
+        served = self._opened()
+        if refused.status == 404 and served.name not in served.listed:
+            return ModelUnavailable(
+                f"{refused.url} has no model {served.name!r}; it serves {names(served.listed)}"
+            )
+        return wire.refusal(
+            refused.body,
+            where=refused.url,
+            model=served.name,
+            prompt=text,
+            reply=reply,
+            context=self._context or served.context,
+        )
+
+
+def _base_url(url: str) -> str:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise UsageError(f"{url!r} is not the address of a server: {error}") from None
+    if parsed.userinfo:
+        raise UsageError("the address of a server holds a password; put a key into the environment instead")
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
+        raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
+    return str(parsed).rstrip("/")

@@ -1,0 +1,77 @@
+"""Several servers behind one model name: which of them gets a request."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from nlsom.model.limits import Limits
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """One server.
+
+    Attributes:
+        url: Its base, such as `http://host:8000/v1`, without a slash at the end.
+        limits: What may be in flight there.
+        failures: How often in a row it could not be reached.
+        down_until: On the loop's clock, when it may be tried again.
+    """
+
+    url: str
+    limits: Limits
+    failures: int = 0
+    down_until: float = 0.0
+
+    @property
+    def root(self) -> str:
+        """The server's address without the path of the API."""
+        return self.url.removesuffix("/v1")
+
+    def fell(self, now: float, rest: float) -> None:
+        """It could not be reached, and is left alone for `rest` seconds."""
+        self.failures += 1
+        self.down_until = now + rest
+
+    def rose(self) -> None:
+        """It answered."""
+        self.failures = 0
+        self.down_until = 0.0
+
+
+def choose(
+    replicas: Sequence[Replica], key: bytes, *, now: float, rest: float, avoid: Collection[Replica] = ()
+) -> Replica:
+    """Chooses where a request goes.
+
+    The order of preference for a key is a rendezvous hash (Thaler and Ravishankar, 1998), so requests that
+    share a key meet at one server's prefix cache, and a server that comes or goes moves only its own keys.
+    The first server in that order with a free slot is taken; where none has one, the one with the shortest
+    queue for its cap. A server that was down is tried again by one request, while others stay away.
+
+    Args:
+        replicas: At least one.
+        key: Digest of what the request shares with others.
+        now: On the loop's clock, in seconds.
+        rest: For how long others stay away from a server that this request probes, in seconds.
+        avoid: Where this request has failed already; taken only if nothing else is up.
+    """
+    if len(replicas) == 1:
+        return replicas[0]
+    order = sorted(replicas, key=lambda replica: _weight(replica, key), reverse=True)
+    up = [replica for replica in order if replica.down_until <= now]
+    usable = [replica for replica in up if replica not in avoid] or up or order
+    chosen = next((replica for replica in usable if replica.limits.free), None)
+    if chosen is None:
+        chosen = min(
+            usable, key=lambda replica: (replica.limits.held + replica.limits.waiting) / replica.limits.cap
+        )
+    if chosen.failures:
+        chosen.down_until = now + rest
+    return chosen
+
+
+def _weight(replica: Replica, key: bytes) -> bytes:
+    return hashlib.blake2b(replica.url.encode(), key=key, digest_size=8).digest()

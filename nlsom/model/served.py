@@ -1,0 +1,133 @@
+"""What servers say that they serve, and which of it is meant."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError
+from nlsom.model.exchange import Exchange, RefusedError
+from nlsom.model.replicas import Replica
+from nlsom.model.wire import Constraints, MalformedError, error_text, object_in
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server says of a model in `GET /v1/models`.
+
+    Attributes:
+        name: What requests call it.
+        root: What it was made from, where that is another name; never the path of a folder.
+        context: Longest prompt and reply together, in tokens; None where the server does not say.
+        listed: Names of all models that the server lists.
+        engine: Who says to own it: `vllm`, `llamacpp`, `library` (Ollama), `openai`, …
+    """
+
+    name: str
+    root: str | None
+    context: int | None
+    engine: str
+    listed: tuple[str, ...] = ()
+
+    @property
+    def constraints(self) -> Constraints:
+        """What this engine is known to understand; nothing, for an engine that is not known."""
+        if self.engine == "vllm":
+            return "vllm"
+        return "json_schema" if self.engine in ("llamacpp", "library") else "none"
+
+
+async def discover(exchange: Exchange, name: str | None) -> Served:
+    """Asks all servers of an exchange at once what they serve.
+
+    Args:
+        exchange: Open.
+        name: The model that is meant; None where there is one only.
+
+    Returns:
+        What those that answer agree on; the shortest context among them.
+
+    Raises:
+        ModelUnavailable: None of them answers.
+        ModelError: One of them refuses to say.
+        UsageError: No name is given and they serve several models, or they serve different ones by one name.
+    """
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(_ask(exchange, replica, name)) for replica in exchange.replicas]
+    answers = [task.result() for task in asked]
+    found = [answer for answer in answers if isinstance(answer, Served)]
+    # A replica that is away now may be back later; anything else that is wrong will stay wrong.
+    for error in answers:
+        if isinstance(error, NlsomError) and not (found and isinstance(error, ModelUnavailable)):
+            raise error
+    kinds = sorted({f"{one.name} ({one.root or one.name})" for one in found})
+    if len(kinds) > 1:
+        raise UsageError(f"servers that should serve one model serve several: {', '.join(kinds)}")
+    known = [one.context for one in found if one.context is not None]
+    return dataclasses.replace(found[0], context=min(known, default=None))
+
+
+async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served | NlsomError:
+    """What one server serves, or why it cannot be told; the others may be up."""
+    try:
+        models = await exchange.send("GET", "/models", read=read_served, at=replica)
+    except RefusedError as refused:
+        if refused.status in (404, 405) and name is not None:
+            return Served(name, root=None, context=None, engine="")
+        return ModelError(
+            f"{replica.url}/models answered {refused.status}: {error_text(refused.body)}; "
+            "does the address end in /v1?"
+        )
+    except NlsomError as error:
+        return error
+    if name is None:
+        if len(models) == 1:
+            return models[0]
+        return UsageError(
+            f"{replica.url} serves {names(models[0].listed if models else ())}; say which (`model`)"
+        )
+    # A server may take names that it does not list (Ollama does); if it does not, it says so with a 404.
+    named = [model for model in models if model.name == name]
+    if named or not models:
+        return named[0] if named else Served(name, root=None, context=None, engine="")
+    return dataclasses.replace(models[0], name=name, root=None, context=None)
+
+
+def names(listed: tuple[str, ...]) -> str:
+    """Names of models, for a message: not more than a screen takes."""
+    return (", ".join(listed[:12]) or "none") + (", …" if len(listed) > 12 else "")
+
+
+def read_served(body: bytes) -> tuple[Served, ...]:
+    """Reads the answer of `GET /v1/models`.
+
+    Raises:
+        MalformedError: It is something else.
+    """
+    listed = object_in(body).get("data")
+    if not isinstance(listed, list):
+        raise MalformedError("it lists no models under `data`")
+    served: list[Served] = []
+    for entry in cast("list[Any]", listed):
+        if not isinstance(entry, dict) or not isinstance(cast("dict[str, Any]", entry).get("id"), str):
+            raise MalformedError("a model without an `id`")
+        fields = cast("dict[str, Any]", entry)
+        name, root, context = fields["id"], fields.get("root"), fields.get("max_model_len")
+        named = _base(root) if isinstance(root, str) else None
+        served.append(
+            Served(
+                name=name,
+                root=named if named != name else None,
+                context=context if isinstance(context, int) else None,
+                engine=str(fields.get("owned_by", "")),
+            )
+        )
+    listed_names = tuple(model.name for model in served)
+    return tuple(dataclasses.replace(model, listed=listed_names) for model in served)
+
+
+def _base(root: str) -> str:
+    return re.split(r"[/\\]", root.rstrip("/\\"))[-1] if re.match(r"[/\\~.]|[A-Za-z]:", root) else root

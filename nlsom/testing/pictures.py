@@ -1,0 +1,28 @@
+"""Pictures drawn for tests, as the bytes of PNG files."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image, ImageDraw, ImageFont
+
+
+def encoded(picture: Image.Image) -> bytes:
+    """A picture as a PNG file."""
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()
+
+
+def plain(colour: str, size: tuple[int, int] = (320, 240)) -> bytes:
+    """One colour, by its CSS name, everywhere; `size` is width and height in pixels."""
+    return encoded(Image.new("RGB", size, colour))
+
+
+def page(*lines: str, size: int = 30) -> bytes:
+    """A page of print, black on white, 640 pixels wide; letters are `size` pixels high."""
+    picture = Image.new("RGB", (640, 60 + 60 * len(lines)), "white")
+    font = ImageFont.load_default(size)
+    for at, line in enumerate(lines):
+        ImageDraw.Draw(picture).text((40, 30 + 60 * at), line, fill="black", font=font)
+    return encoded(picture)
