@@ -199,7 +199,7 @@ class Society:
             raise UsageError("a whole task is given: put images, choices and context into it")
         if not isinstance(question, Task):
             question = await self.make_task(question, images=images, choices=choices, context=context)
-        async with self._scheduled(question, seed, None) as scheduler:
+        async with self._scheduled(question, seed) as scheduler:
             return await scheduler.run()
 
     async def make_task(
@@ -251,7 +251,9 @@ class Society:
         return self.program if same else replace(self.program, limits=limits)
 
     @asynccontextmanager
-    async def _scheduled(self, task: Task, seed: int, limits: Limits | None) -> AsyncGenerator[Scheduler]:
+    async def _scheduled(
+        self, task: Task, seed: int, limits: Limits | None = None
+    ) -> AsyncGenerator[Scheduler]:
         if self._bus is None:
             raise NlsomError(f"open the society first: `async with society:` ({self.name!r})")
         if not isinstance(task, self.task):

@@ -1,6 +1,6 @@
 import pytest
 
-from nlsom.trace import Header, MemoryTrace, Record, SqliteTrace
+from nlsom.trace import Header, Record, SqliteTrace
 
 
 def header(number):
@@ -16,9 +16,9 @@ def header(number):
     )
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def trace(request, tmp_path):
-    made = MemoryTrace() if request.param == "memory" else SqliteTrace(tmp_path / "t.sqlite")
+@pytest.fixture
+async def trace(tmp_path):
+    made = SqliteTrace(tmp_path / "t.sqlite")
     for number in range(4):
         await made.open(header(number))
     yield made

@@ -142,7 +142,7 @@ class Trace(Protocol):
         ...
 
     async def header(self, mindstorm: str) -> Header | None:
-        """The header of a mindstorm, without what it is `built` of; None if there is none of that id."""
+        """The header of a mindstorm; None if there is none of that id."""
         ...
 
     async def latest(self, count: int, *, before: str | None = None) -> list[Header]:

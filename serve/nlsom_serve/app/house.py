@@ -17,7 +17,7 @@ from nlsom.member import wire_id
 from nlsom.phase import Limits
 from nlsom.society import Society, narrowed, opened_together
 from nlsom.task import Task
-from nlsom.trace import SqliteTrace, Trace
+from nlsom.trace import SqliteTrace
 from nlsom_serve.app.errors import ApiError, not_found
 from nlsom_serve.app.keys import Account, Keys
 from nlsom_serve.app.ledger import Entry, Ledger
@@ -50,7 +50,7 @@ class House:
         self,
         societies: Sequence[Society],
         *,
-        trace: Trace,
+        trace: SqliteTrace,
         ledger: Ledger,
         media: FolderStore,
         settings: Settings,
