@@ -122,12 +122,9 @@ class Society:
             raise NlsomError(f"society {self.name!r} is open already")
         async with AsyncExitStack() as stack:
             if self.bus is None:
-                for part in self._parts():
-                    await stack.enter_async_context(part)
                 self._bus = MemoryBus()
+                await stack.enter_async_context(self.hosted(self._bus))
                 stack.push_async_callback(self._bus.close)
-                for seat in self.seats:
-                    await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
             else:
                 self._bus = self.bus
             # Only now: a model behind a server says what it is when it is opened.
@@ -149,12 +146,43 @@ class Society:
         identities = dict(zip(self.program.names, self.program.identities, strict=True))
         return json.dumps({"society": self.source, "prompts": prompts, "identities": identities})
 
-    def _parts(self) -> list[AbstractAsyncContextManager[Any]]:
-        """What is opened with the society: models, which agents may share, and agents; each once."""
-        agents: list[Any] = [seat.agent for seat in self.seats]
+    @asynccontextmanager
+    async def hosted(self, bus: Bus, only: Sequence[str] = ()) -> AsyncGenerator[tuple[str, ...]]:
+        """Opens the agents of its members and hosts them on a bus, without a scheduler: a worker.
+
+        Args:
+            bus: Where they are hosted.
+            only: Members, groups or roles; all members if none is given.
+
+        Yields:
+            The names of the members that are hosted.
+
+        Raises:
+            UsageError: Nobody is called so.
+        """
+        seating = Seating(self.members, self.groups)
+        chosen = {at for one in only or ("everyone",) for at in seating.select(one)}
+        seats = [self.seats[at] for at in sorted(chosen)]
+        # Models, which agents may share, before agents; each once.
+        agents: list[Any] = [seat.agent for seat in seats]
         models: list[Any] = [getattr(agent, "model", None) for agent in agents]
         once = {id(part): part for part in [*models, *agents]}
-        return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
+        async with AsyncExitStack() as stack:
+            for part in once.values():
+                if isinstance(part, AbstractAsyncContextManager):
+                    await stack.enter_async_context(part)  # pyright: ignore[reportUnknownArgumentType]
+            for seat in seats:
+                await bus.host(seat.member.name, seat.agent, limit=seat.limit)
+            yield tuple(seat.member.name for seat in seats)
+
+    @property
+    def cast(self) -> str:
+        """SHA-256 (hex) of its name and members: what the workers that host them have to agree on.
+
+        Prompts, rounds, rule and limits are not in it: they are the scheduler's business.
+        """
+        told = [self.name, [(member.name, member.role, member.persona) for member in self.members]]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     async def __aexit__(self, *_: object) -> None:
         stack, self._stack, self._bus = self._stack, None, None

@@ -13,6 +13,7 @@ from nlsom.errors import NoVerdict
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import (
     AsJson,
+    BusUrl,
     Images,
     Models,
     Overrides,
@@ -40,6 +41,7 @@ def ask(
     seed: Seed = 0,
     trace: TraceFile = None,
     retry_failed: RetryFailed = False,
+    bus: BusUrl = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,7 +50,7 @@ def ask(
     Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
     """
     options = [option.strip() for option in choices.split(",") if option.strip()] if choices else []
-    _run(society, question, image, options, model, set, seed, trace, retry_failed, json, quiet)
+    _run(society, question, image, options, model, set, seed, trace, retry_failed, bus, json, quiet)
 
 
 def caption(
@@ -59,6 +61,7 @@ def caption(
     seed: Seed = 0,
     trace: TraceFile = None,
     retry_failed: RetryFailed = False,
+    bus: BusUrl = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -68,7 +71,7 @@ def caption(
     """
     if not image:
         raise typer.BadParameter("a caption needs a picture: --image PATH_OR_URL")
-    _run(society, None, image, (), model, set, seed, trace, retry_failed, json, quiet)
+    _run(society, None, image, (), model, set, seed, trace, retry_failed, bus, json, quiet)
 
 
 def _run(
@@ -81,12 +84,13 @@ def _run(
     seed: int,
     trace: Path | None,
     retry_failed: bool,
+    bus: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     async def work() -> Verdict:
         async with opened(
-            society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed
+            society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed, bus=bus
         ) as made:
             pictures = [picture(one) for one in images or ()]
             words: dict[str, Any] = {} if question is None else {"question": question}
