@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import difflib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +24,15 @@ from nlsom.media import MediaStore
 from nlsom.member import Member
 from nlsom.message import Frozen
 from nlsom.model.contract import Model
+from nlsom.nesting import beside, within
 from nlsom.options import bind, faults, parameters
 from nlsom.phase import Ask, Hears, Limits, Positive, Repeat, Until
+from nlsom.reputation import Reputation
+from nlsom.rights import Knowing, Rights, revisable, votes
 from nlsom.rules import Plurality, TieBreak
 from nlsom.society import Seat, Society, VerdictBy
 from nlsom.source import Path_, Source, Tree, has, inner, plain, read, read_file
-from nlsom.structure import STRUCTURES, Democracy, StructureSpec
+from nlsom.structure import Democracy, StructureSpec, shape_of
 from nlsom.task import Task
 from nlsom.template import Templates
 from nlsom.trace.contract import Trace
@@ -76,6 +80,8 @@ class VerdictSpec(BaseModel):
         of: Whose votes count: a member, a role, or `everyone`.
         over: Label of the votes.
         tie_break: What chooses among tied alternatives; without it they stay tied.
+        reputation: File with the record of past tasks (`nlsom.reputation`), beside the society's file; read
+            once.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -84,6 +90,7 @@ class VerdictSpec(BaseModel):
     of: str | None = None
     over: str | None = None
     tie_break: TieBreak = "none"
+    reputation: str | None = None
 
 
 def _which(value: object) -> str:
@@ -104,6 +111,7 @@ class SocietySpec(Frozen):
         models: By name: `{embedded: NAME}`, `{url: …, model: …}`, or `{optional: true}`.
         members: By name.
         structure: Whose messages may reach whom: a name, or a name with parameters.
+        rights: The rights to know, to change one's answer and to vote.
         mindstorm: The phases.
         verdict: How the verdict comes about.
         limits: What a mindstorm may spend.
@@ -114,7 +122,8 @@ class SocietySpec(Frozen):
     task: str = "vqa"
     models: dict[str, dict[str, Any]] = {}
     members: dict[str, MemberSpec] = Field(min_length=1)
-    structure: str | dict[str, dict[str, Any] | None] = "democracy"
+    structure: str | dict[str, Any] = "democracy"
+    rights: Rights | None = None
     mindstorm: tuple[_Phase, ...] = Field(min_length=1)
     verdict: VerdictSpec = VerdictSpec()
     limits: Limits = Limits()
@@ -123,6 +132,7 @@ class SocietySpec(Frozen):
 _SHAPES: dict[Path_, type[BaseModel]] = {
     (): SocietySpec,
     ("limits",): Limits,
+    ("rights",): Rights,
     ("mindstorm", "*"): Ask,
     ("mindstorm", "*", "hears"): Hears,
     ("mindstorm", "*", "until"): Until,
@@ -168,7 +178,8 @@ def load(
     Args:
         society: The name of an installed society, the path of a file, or a mapping of the same shape.
         overrides: `dotted.key=value`, each replacing what the file says there.
-        models: By key of `models`: `URL[#MODEL]` of a server, or the name of an embedded model.
+        models: By key of `models`: `URL[#MODEL]` of a server, `profile:NAME` of one that nlsom started, or
+            the name of an embedded model.
         trace: Where outcomes are kept.
         bus: What carries its turns, instead of a bus within this process.
         media: Where its pictures live.
@@ -179,7 +190,7 @@ def load(
         ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
         UsageError: There is no such society.
     """
-    source, folder = _find(society)
+    source, folder, known_as = _find(society)
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals:
@@ -189,7 +200,9 @@ def load(
         _give_model(source, name, where)
     spec, wrong = _read_spec(source)
     builder = _Builder(source, spec, wrong)
-    seats, groups = builder.seats()
+    with within(known_as, folder):
+        seats, groups = builder.seats()
+        competence = builder.competence()
     structure, rule, kind = builder.structure(), builder.rule(), builder.task()
     folders = [*([folder / "prompts"] if folder else []), *(package / "prompts" for package in _packages())]
     by = spec.verdict
@@ -199,7 +212,7 @@ def load(
             about=spec.about,
             seats=seats,
             phases=spec.mindstorm,
-            verdict=VerdictBy(rule, by.rule, by.of, by.over, by.tie_break),
+            verdict=VerdictBy(rule, by.rule, by.of, by.over, by.tie_break, competence),
             structure=structure,
             task=kind,
             limits=spec.limits,
@@ -211,6 +224,8 @@ def load(
             retry_failed=retry_failed,
             source=source.tree,
         )
+        if spec.rights is not None and not builder.faults:
+            made = builder.entitled(made, spec.rights)
     except ConfigError as error:
         builder.faults += [source.fault(_path(fault.where), fault.what) for fault in error.faults]
         made = None
@@ -270,15 +285,17 @@ def _path(dotted: str) -> Path_:
     return tuple(int(step) if step.isdigit() else step for step in dotted.split("."))
 
 
-def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | None]:
+def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | None, str]:
+    """The source, the folder of its file, and what tells the society from others."""
     if isinstance(society, Mapping):
-        return plain(society), None
+        return plain(society), None, f"mapping {id(society)}"
     path = Path(society)
     if isinstance(society, Path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        return read_file(path), path.parent
+        path = beside(path)
+        return read_file(path), path.parent, str(path.resolve())
     known = shipped()
     if society in known:
-        return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None
+        return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
     near = difflib.get_close_matches(society, known, 1)
     meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     raise UsageError(f"no society is called {society!r}; {meant} A file needs its ending: {society}.yaml")
@@ -296,9 +313,12 @@ def _give_model(source: Source, name: str, where: str) -> None:
         near = difflib.get_close_matches(name, known, 1)
         meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
         raise UsageError(f"{told}: the society has no model {name!r}; {meant}")
+    kind, colon, value = where.partition(":")
     if "://" in where:
         url, _, model = where.partition("#")
         source.set(f"models.{name}", {"url": url, **({"model": model} if model else {})}, told=told)
+    elif colon and kind in plugins.installed("models"):
+        source.set(f"models.{name}", {kind: value}, told=told)
     else:
         source.set(f"models.{name}", {"embedded": where}, told=told)
 
@@ -367,9 +387,15 @@ class _Builder:
             return factory(**read)
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault((*path, "agent"), str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame((*path, "agent"), error)
         return None
+
+    def _blame(self, path: Path_, error: Exception) -> None:
+        """A plugin's own code may raise anything; it is a fault of the file that names it, like any other."""
+        known = isinstance(error, NlsomError | ValueError)
+        told = str(error) if known else f"{type(error).__name__}: {error}"
+        self.faults.append(self.source.fault(path, told))
 
     def _model(self, name: str, path: Path_) -> Model | None:
         """The model of that name, made once for all who share it."""
@@ -403,29 +429,61 @@ class _Builder:
             return factory(**bind(factory, options, self.source, here))
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault(here, str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame(here, error)
         return None
 
-    def structure(self) -> StructureSpec:
-        given = self.spec.structure
-        path: Path_ = ("structure",)
-        if isinstance(given, dict) and len(given) != 1:
-            self.faults.append(
-                self.source.fault(path, "one structure: a name, or `name: {parameter: value}`")
-            )
-            return Democracy()
-        name, options = (given, None) if isinstance(given, str) else next(iter(given.items()))
-        if name not in STRUCTURES:
-            near = difflib.get_close_matches(name, STRUCTURES, 1)
-            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(STRUCTURES)}"
-            self.faults.append(self.source.fault(path, f"no structure is called {name!r}; {meant}"))
-            return Democracy()
-        shape = STRUCTURES[name]
+    def competence(self) -> dict[str, float]:
+        """How good each voter was before, if the verdict names a record of it."""
+        given = self.spec.verdict.reputation
+        if given is None:
+            return {}
         try:
-            return shape.model_validate(options or {})
+            return Reputation.read(beside(Path(given))).competence()
+        except UsageError as error:
+            self.faults.append(self.source.fault(("verdict", "reputation"), str(error)))
+            return {}
+
+    def entitled(self, society: Society, rights: Rights) -> Society:
+        """The society with the rights that its file gives."""
+        phases, verdict, structure = list(society.phases), society.verdict, society.structure
+        if rights.know:
+            structure = Knowing(base=structure, of=rights.of)
+        if rights.change:
+            phases = [revisable(phase, rights.of) for phase in phases]
+            if phases == list(society.phases):
+                what = f"the right to change needs a phase of a `repeat` that asks {rights.of!r}"
+                self.faults.append(self.source.fault(("rights", "change"), what))
+        if rights.vote:
+            last = phases[-1]
+            if not isinstance(last, Ask) or verdict.name != "decree" or last.ask != verdict.of:
+                what = (
+                    "the right to vote needs somebody who decided without it: asked by the last phase, and "
+                    "named by `verdict: {rule: decree, of: …}`"
+                )
+                self.faults.append(self.source.fault(("rights", "vote"), what))
+            else:
+                phases[-1:] = votes(last, rights.of)
+                verdict = dataclasses.replace(
+                    verdict, rule=Plurality(), name="plurality", of=None, over=last.label
+                )
+        try:
+            return dataclasses.replace(society, phases=tuple(phases), verdict=verdict, structure=structure)
+        except ConfigError as error:
+            self.faults += [self.source.fault(("rights",), fault.what) for fault in error.faults]
+            return society
+
+    def structure(self) -> StructureSpec:
+        path: Path_ = ("structure",)
+        try:
+            shape = shape_of(self.spec.structure)
+        except UsageError as error:
+            self.faults.append(self.source.fault(path, str(error)))
+            return Democracy()
+        try:
+            return shape.made()
         except ValidationError as error:
-            self.faults.extend(faults(error, self.source, (*path, name), {(): shape}))
+            self.faults.extend(faults(error, self.source, (*path, shape.name), {(): shape.spec}))
             return Democracy()
 
     def rule(self) -> Rule:
@@ -436,13 +494,17 @@ class _Builder:
             return factory(**bind(factory, spec.model_extra or {}, self.source, path))
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault((*path, "rule"), str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame((*path, "rule"), error)
         return Plurality()
 
     def task(self) -> type[Task]:
+        name = self.spec.task
         try:
-            return plugins.load("tasks", self.spec.task)
+            kind = plugins.load("tasks", name)
+            if isinstance(kind, type) and issubclass(kind, Task):
+                return kind
+            self._blame(("task",), UsageError(f"{name!r} (of tasks) is no subclass of nlsom.Task"))
         except NlsomError as error:
-            self.faults.append(self.source.fault(("task",), str(error)))
-            return Task
+            self._blame(("task",), error)
+        return Task

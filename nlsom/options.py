@@ -8,7 +8,8 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.fields import FieldInfo
 
 from nlsom.errors import ConfigError, Fault
 from nlsom.source import Path_, Source, Tree, has, inner
@@ -101,8 +102,14 @@ def _known(source: Source, path: Path_) -> Path_:
     return path
 
 
+def _written(name: str, field: FieldInfo) -> str:
+    """What a field is called in a file."""
+    alias = field.validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else field.alias or name
+
+
 def _unknown(key: str, shape: type[BaseModel] | None) -> str:
-    known = [field.alias or name for name, field in shape.model_fields.items()] if shape else []
+    known = [_written(name, field) for name, field in shape.model_fields.items()] if shape else []
     near = difflib.get_close_matches(key, known, 1)
     meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}" if known else ""
     return f"unknown key {key!r}{meant}"

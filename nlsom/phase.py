@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, JsonValue, model_validator
 
 from nlsom.form import Form
 from nlsom.message import Frozen
+from nlsom.structure import Named
 from nlsom.turn import Content
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
 OnError = Literal["abstain", "raise"]
-FormName = Literal["text", "answer", "choice", "yes_no", "number", "ranking", "scores"]
+FormName = Literal["text", "answer", "choice", "approval", "yes_no", "number", "ranking", "scores"]
+Ballots = ("choice", "approval", "ranking", "scores")
+"""Forms over options: the choices of the task, the different answers so far, or proposals."""
 
 
 def _short_form(value: object) -> object:
@@ -24,16 +27,24 @@ def _short_form(value: object) -> object:
         return cast("object", value)
     ((kind, given),) = cast("dict[str, object]", value).items()
     if kind == "json" and isinstance(given, str):
-        return {"kind": "json", "json_schema": json.loads(given)}
-    return (
-        {"kind": kind, **cast("dict[str, object]", given)}
-        if isinstance(given, dict)
-        else cast("object", value)
-    )
+        return {"kind": kind, "json_schema": json.loads(given)}
+    if given is None or isinstance(given, dict):
+        return {"kind": kind, **cast("dict[str, object]", given or {})}
+    return cast("object", value)
 
 
-FormSpec = Annotated[FormName | Form, BeforeValidator(_short_form)]
+_Short = dict[Literal["text", "choice", "yes_no", "number", "ranking", "scores", "json"], JsonValue]
+FormSpec = Annotated[
+    FormName | Form, BeforeValidator(_short_form, json_schema_input_type=FormName | Form | _Short)
+]
 """A form by name, or with parameters: `text`, `{text: {max_tokens: 40}}`, `{json: JSON SCHEMA AS TEXT}`."""
+
+
+def _one_label(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Labels = Annotated[tuple[str, ...], BeforeValidator(_one_label, json_schema_input_type=str | tuple[str, ...])]
 
 
 class Hears(Frozen):
@@ -42,19 +53,13 @@ class Hears(Frozen):
     Attributes:
         label: Only messages with one of these labels; None hears all labels.
         scope: `all` that was said, the `latest` message of each sender and label, or `none`.
-        content: The words (`reasons`), or only the answers they come down to (`answers`).
+        content: The words (`reasons`), only the answers they come down to (`answers`), or of answers only how
+            often each was given (`tally`).
     """
 
-    label: tuple[str, ...] | None = None
+    label: Labels | None = None
     scope: Literal["none", "latest", "all"] = "all"
     content: Content = "reasons"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_label(cls, value: object) -> object:
-        if isinstance(value, dict) and isinstance(value.get("label"), str):  # pyright: ignore[reportUnknownMemberType]
-            return {**value, "label": (value["label"],)}  # pyright: ignore[reportUnknownVariableType]
-        return value  # pyright: ignore[reportUnknownVariableType]
 
 
 class Inline(Frozen):
@@ -73,28 +78,36 @@ class Ask(Frozen):
         name: Name of the phase; the label, unless two phases share it.
         hears: What they hear of what the structure lets reach them.
         form: The shape of the answer: a form, or the name of one; `answer` is the task's own.
+        over: Of a choice, approval, ranking or scores: the label of the proposals it is over. Each proposal
+            is called by the name of who made it.
         order: All `together`; `in_turn`, each hearing who spoke before it in this round; `random`, in turn in
             an order drawn from the seed; `confidence`, in turn, the surest of the last round first.
         wait: For `all`; for so many replies; or until the rest cannot change the winner (`certain`).
         quorum: Fewer replies end the mindstorm; None takes the society's.
-        seconds: Who has not answered by then abstains.
+        seconds: Who has not answered by then abstains; where members speak in turn, each has so long.
         on_error: What a member's failure means; None takes the society's.
-        structure: Another structure for this phase; None takes the society's.
+        structure: Whose messages may reach whom in this phase: another structure than the society's.
     """
-
-    model_config = ConfigDict(populate_by_name=True)
 
     ask: str
     prompt: str | Inline
-    label: str = Field(alias="as", default="said")
+    label: str = Field(validation_alias=AliasChoices("as", "label"), default="said")
     name: str = ""
     hears: Hears = Hears()
     form: FormSpec = "text"
+    over: str | None = None
     order: Literal["together", "in_turn", "random", "confidence"] = "together"
     wait: Literal["all", "certain"] | Positive = "all"
     quorum: Annotated[int, Field(ge=0)] | None = None
     seconds: Seconds | None = None
     on_error: OnError | None = None
+    structure: Named | None = None
+
+    @model_validator(mode="after")
+    def _over_what(self) -> Self:
+        if self.over is not None and self.form not in Ballots:
+            raise ValueError(f"`over` needs a form that chooses: {', '.join(Ballots)}")
+        return self
 
 
 class Until(Frozen):
@@ -105,21 +118,24 @@ class Until(Frozen):
         over: Label of the answers that `agreement` and `unchanged` look at.
         unchanged: Nobody changed their answer since the round before.
         confident: The last message of `of` is at least this sure.
-        of: Whose confidence counts.
+        says: One of `of` said this last: as its answer, or as the last line of its words, whatever the case
+            and the marks around it.
+        of: Whose confidence or word counts.
     """
 
     agreement: Share | None = None
     over: str = "answer"
     unchanged: bool = False
     confident: Share | None = None
+    says: str | None = None
     of: str | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if self.confident is not None and self.of is None:
-            raise ValueError("`confident` needs `of`: whose confidence counts")
-        if self.agreement is None and not self.unchanged and self.confident is None:
-            raise ValueError("give agreement, unchanged or confident")
+        if (self.confident is not None or self.says is not None) and self.of is None:
+            raise ValueError("`confident` and `says` need `of`: whose confidence or word counts")
+        if not (self.agreement or self.unchanged or self.confident or self.says):
+            raise ValueError("give agreement, unchanged, confident or says")
         return self
 
 

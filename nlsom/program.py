@@ -5,15 +5,18 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+
+from pydantic import JsonValue
 
 from nlsom.errors import UsageError
 from nlsom.member import Member
 from nlsom.phase import Ask, Limits, OnError, Until
 from nlsom.rules import TieBreak
-from nlsom.structure import Structure
+from nlsom.structure import Structure, hearing_classes
 from nlsom.template import Template
 from nlsom.verdict import Rule
 
@@ -97,6 +100,8 @@ class Decision:
         over: Label of the messages that are the votes; the last of each voter counts.
         of: Places of the voters.
         tie_break: What chooses among tied alternatives; `none` leaves them tied.
+        proposals: Label of the proposals that the votes are over; the votes name who made them.
+        competence: Probability that a voter is right, by name, from a record of past tasks.
     """
 
     rule: Rule
@@ -104,6 +109,16 @@ class Decision:
     over: str
     of: tuple[int, ...]
     tie_break: TieBreak = "none"
+    proposals: str | None = None
+    competence: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def frozen(self) -> JsonValue:
+        """The reputations that hold for the whole mindstorm, with their digest; None where none count."""
+        if not self.competence:
+            return None
+        competence = dict(sorted(self.competence.items()))
+        return {"competence": {**competence}, "digest": _digest([competence])}
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,6 @@ class Program:
         name: Name of the society.
         members: In declaration order.
         identities: What each member's replies depend on beside its turn; known once the society is open.
-        prices: Whether the agent of a member can say what a turn costs.
         steps: What is done, in order.
         decision: How the verdict comes about.
         limits: What it may spend.
@@ -153,8 +167,8 @@ class Program:
                 self.name,
                 self.member_digests,
                 [_told(step) for step in self.steps],
-                [self.decision.name, repr(self.decision.rule), self.decision.over, self.decision.of],
-                self.decision.tie_break,
+                [self.decision.name, _rule(self.decision.rule), self.decision.over, self.decision.of],
+                [self.decision.tie_break, self.decision.proposals, dict(self.decision.competence)],
                 self.limits.model_dump(),
             ]
         )
@@ -169,8 +183,14 @@ def _told(step: Step | Rounds) -> object:
     if isinstance(step, Rounds):
         until = step.until.model_dump() if step.until else None
         return [step.count, until, [_told(inner) for inner in step.steps]]
-    hearing = [repr(step.structure.hears(at)) for at in step.who]
+    # By class, not by member: a role of 5,000 that hears another is told once.
+    hearing = [[repr(whom), who] for whom, who in hearing_classes(step.structure, step.who).items()]
     return [step.name, step.who, step.template.source, step.ask.model_dump(), hearing]
+
+
+def _rule(rule: Rule) -> str:
+    """A rule with its parameters; without the address in memory that a plain function's `repr` tells."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(rule))
 
 
 def _digest(told: Sequence[object]) -> str:

@@ -7,10 +7,11 @@ import hashlib
 import itertools
 import json
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from nlsom.agent import Agent
 from nlsom.bus import Bus, MemoryBus
@@ -54,6 +55,7 @@ class VerdictBy:
         of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
         over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
         tie_break: What chooses among tied alternatives.
+        competence: Probability that a member is right, by name: its reputation.
     """
 
     rule: Rule
@@ -61,6 +63,7 @@ class VerdictBy:
     of: str | None = None
     over: str | None = None
     tie_break: TieBreak = "none"
+    competence: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass
@@ -110,7 +113,7 @@ class Society:
         self._built = ""
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
-        self._one_at_a_time: dict[str, asyncio.Lock] = {}
+        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -210,7 +213,10 @@ class Society:
         Raises:
             NlsomError: The mindstorm stopped without a verdict.
             MediaError: A picture is not let in.
+            UsageError: Pictures, choices or a context are given beside a whole task.
         """
+        if isinstance(question, Task) and (images or choices or context):
+            raise UsageError("a whole task is given: put images, choices and context into it")
         if not isinstance(question, Task):
             question = await self.make_task(question, images=images, choices=choices, context=context)
         async with self._scheduled(question, seed) as scheduler:
@@ -218,15 +224,23 @@ class Society:
 
     async def make_task(
         self,
-        question: str,
+        question: str | None = None,
         *,
         images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
     ) -> Task:
-        """A task of the society's kind, its pictures let in by the media gate."""
+        """A task of the society's kind, its pictures let in by the media gate.
+
+        Raises:
+            UsageError: There is no question, and the kind of task has none of its own.
+            MediaError: A picture is not let in.
+        """
         kept = [await self.media.add(image) for image in images]
-        return self.task(question=question, images=tuple(kept), choices=tuple(choices), context=context)
+        asked: dict[str, Any] = {} if question is None else {"question": question}
+        if question is None and self.task.model_fields["question"].is_required():
+            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
+        return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
 
     @asynccontextmanager
     async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncGenerator[Mindstorm]:
@@ -250,12 +264,8 @@ class Society:
         # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
         # finds every outcome in the trace.
         lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
-        try:
-            async with lock:
-                yield self._schedule(id, task, seed)
-        finally:
-            if not lock.locked():
-                self._one_at_a_time.pop(id, None)
+        async with lock:
+            yield self._schedule(id, task, seed)
 
     def _schedule(self, id: str, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None
@@ -287,12 +297,7 @@ class _Compiler:
     def program(self) -> Program:
         society = self._society
         self._check_members()
-        try:
-            structure = society.structure.build(self._members)
-        except ConfigError as error:
-            raise ConfigError(
-                Fault(f"structure.{fault.where}", fault.what) for fault in error.faults
-            ) from None
+        structure = self._built(society.structure, "structure")
         steps: list[Step | Rounds] = []
         for at, phase in enumerate(society.phases):
             where = f"mindstorm.{at}"
@@ -313,6 +318,13 @@ class _Compiler:
             decision=decision,
             limits=society.limits,
         )
+
+    def _built(self, spec: StructureSpec, where: str) -> Structure:
+        try:
+            return spec.build(self._members)
+        except ConfigError as error:
+            self._faults += [Fault(f"{where}.{fault.where}", fault.what) for fault in error.faults]
+            return Democracy().build(self._members)
 
     def _fault(self, where: str, what: object) -> None:
         self._faults.append(Fault(where, str(what)))
@@ -349,7 +361,14 @@ class _Compiler:
         except UsageError as error:
             self._fault(f"{where}.prompt", error)
             template = Template.of("")
+        if unknown := sorted(name for name in template.reads if not _has(society.task, name)):
+            told = f"{template.name}: a {society.task.kind} task has no {unknown[0]!r}"
+            self._fault(f"{where}.prompt", told)
+        if ask.wait != "all" and ask.order != "together":
+            self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
         who = self._select(ask.ask, f"{where}.ask")
+        if ask.structure is not None:
+            structure = self._built(ask.structure, f"{where}.structure")
         return Step(
             ask=ask,
             name=name,
@@ -394,7 +413,12 @@ class _Compiler:
                     self._fault(where, "`wait: certain` is for the last phase, the one that is counted")
                 elif not isinstance(by.rule, SettlingRule):
                     self._fault(where, f"`wait: certain` cannot be had with the rule {by.name!r}")
-        return Decision(by.rule, by.name, over, of, by.tie_break)
+        proposals = {step.ask.over for step in flat if step.ask.label == over}
+        if len(proposals) > 1:
+            self._fault("verdict.over", f"phases labelled {over!r} vote over different things")
+        voters = {self._members[at].name for at in of}
+        competence = {name: p for name, p in by.competence.items() if name in voters}
+        return Decision(by.rule, by.name, over, of, by.tie_break, next(iter(proposals), None), competence)
 
     def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
         """A label that nobody who is asked could ever hear is a slip of the pen."""
@@ -403,12 +427,13 @@ class _Compiler:
         for step in flat:
             senders.setdefault(step.ask.label, set()).update(step.who)
         for step in flat:
+            if step.ask.over is not None and step.ask.over not in senders:
+                where = f"{self._where[step.name]}.over"
+                self._fault(where, f"no phase is labelled {step.ask.over!r}; there are {_names(senders)}")
             for label in step.ask.hears.label or ():
                 where = f"{self._where[step.name]}.hears.label"
                 if label not in senders:
-                    self._fault(
-                        where, f"no phase is labelled {label!r}; there are {', '.join(sorted(senders))}"
-                    )
+                    self._fault(where, f"no phase is labelled {label!r}; there are {_names(senders)}")
                     continue
                 said = senders[label]
                 if (
@@ -421,6 +446,14 @@ class _Compiler:
                     self._fault(
                         where, f"nobody asked here can hear those who say {label!r} in this structure"
                     )
+
+
+def _has(task: type[Task], name: str) -> bool:
+    return name in task.model_fields or hasattr(task, name)
+
+
+def _names(labels: Iterable[str]) -> str:
+    return ", ".join(sorted(labels))
 
 
 __all__ = ["Seat", "Society", "VerdictBy"]

@@ -15,7 +15,7 @@ from nlsom.task import Task
 
 T = TypeVar("T")
 
-Content = Literal["reasons", "answers"]
+Content = Literal["reasons", "answers", "tally"]
 
 
 class Transcript(Sequence[Message]):
@@ -46,6 +46,12 @@ class Transcript(Sequence[Message]):
 
     def __len__(self) -> int:
         return len(self.messages)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transcript) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
-from nlsom.form import ChoiceForm, Form, NumberForm, RankingForm, ScoresForm, TextForm, YesNoForm
+from nlsom.form import (
+    ApprovalForm,
+    ChoiceForm,
+    Form,
+    NumberForm,
+    RankingForm,
+    ScoresForm,
+    TextForm,
+    YesNoForm,
+)
 from nlsom.message import Approval, Ballot, Choice, Message, Ranking, Said, Scores
 from nlsom.minutes import Minutes
-from nlsom.phase import FormName, Until
+from nlsom.phase import Ask, Until
 from nlsom.program import Program
 from nlsom.rules import break_tie
 from nlsom.task.base import Task
 from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
 
+_OVER = {"choice": ChoiceForm, "approval": ApprovalForm, "ranking": RankingForm, "scores": ScoresForm}
 
-def form_of(form: FormName | Form, task: Task, minutes: Minutes) -> Form:
+
+def form_of(ask: Ask, task: Task, minutes: Minutes) -> Form | None:
     """The form that a phase asks for.
 
-    `answer` is the task's own. `choice`, `ranking` and `scores` are over the task's choices; where it has
-    none, over the different answers given so far.
+    `answer` is the task's own. `choice`, `approval`, `ranking` and `scores` are over the proposals that the
+    phase names, each called by who made it; without, over the task's choices; where it has none, over the
+    different answers given so far.
+
+    Returns:
+        The form; None where it is over proposals and nobody made one.
     """
+    form = ask.form
     if not isinstance(form, str):
         return form
     match form:
@@ -32,12 +49,12 @@ def form_of(form: FormName | Form, task: Task, minutes: Minutes) -> Form:
             return YesNoForm()
         case "number":
             return NumberForm()
-        case "choice" | "ranking" | "scores":
+        case "choice" | "approval" | "ranking" | "scores":
+            if ask.over is not None:
+                options = tuple(_proposals(minutes, ask.over))
+                return _OVER[form](options=options, named=True) if options else None
             options = task.choices or _alternatives(minutes, task)
-            if not options:
-                return task.form()
-            kinds = {"choice": ChoiceForm, "ranking": RankingForm, "scores": ScoresForm}
-            return kinds[form](options=options)
+            return _OVER[form](options=options) if options else task.form()
 
 
 def is_over(until: Until, of: Sequence[int], minutes: Minutes, task: Task) -> bool:
@@ -49,8 +66,22 @@ def is_over(until: Until, of: Sequence[int], minutes: Minutes, task: Task) -> bo
         return True
     if until.confident is not None:
         said = [minutes.of(at)[-1].said for at in of if minutes.of(at)]
-        return bool(said) and all((one.confidence or 0.0) >= until.confident for one in said)
-    return False
+        if said and all((one.confidence or 0.0) >= until.confident for one in said):
+            return True
+    return until.says is not None and any(_says(minutes.of(at), until.says) for at in of)
+
+
+def _says(said: Sequence[Message], word: str) -> bool:
+    """Whether the last of these messages comes down to a word, or ends in a line that is this word."""
+    if not said:
+        return False
+    lines = said[-1].text.strip().splitlines()
+    told = (said[-1].said.answer or "", lines[-1] if lines else "")
+    return any(_bare(one) == _bare(word) for one in told)
+
+
+def _bare(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def decide(
@@ -61,6 +92,7 @@ def decide(
     A mindstorm that was cut short takes, from a voter who did not get to vote, the answer it gave last.
     """
     decision = program.decision
+    proposals = _proposals(minutes, decision.proposals) if decision.proposals is not None else {}
     votes: list[Vote] = []
     unread: list[Abstention] = []
     for at in decision.of:
@@ -70,11 +102,19 @@ def decide(
             last = next((message for message in reversed(said) if _ballot(message.said, task)[0]), None)
         if last is None:
             continue
-        ballot, cause = _ballot(last.said, task)
-        votes.append(Vote(program.members[at].name, ballot, last.said.confidence))
+        name = program.members[at].name
+        if decision.proposals is None:
+            ballot, cause = _ballot(last.said, task)
+        elif last.label == decision.over:
+            ballot, cause = last.said.ballot, last.said.why or "no ballot"
+        elif name in proposals:
+            ballot, cause = Choice(choice=name), ""
+        else:
+            continue
+        votes.append(Vote(name, ballot, last.said.confidence, decision.competence.get(name)))
         if ballot is None:
             unread.append(Abstention(member=last.sender, phase=last.phase, round=last.round, cause=cause))
-    alternatives = task.choices or _alternatives_of(votes)
+    alternatives = tuple(proposals) or task.choices or _alternatives_of(votes)
     count = decision.rule(votes, alternatives)
     unread += [_uncounted(minutes, voter, cause, decision.over) for voter, cause in count.uncounted.items()]
     winners = count.winners
@@ -82,7 +122,7 @@ def decide(
         winners, decision.tie_break, alternatives=alternatives, votes=votes, seed=seed, salt=task.digest
     )
     verdict = Verdict(
-        answer=answer,
+        answer=answer if answer is None or decision.proposals is None else proposals.get(answer),
         confidence=count.confidence if answer is not None else None,
         rule=decision.name,
         tally=count.tally,
@@ -103,9 +143,26 @@ def settled(program: Program, said: Sequence[Message], waiting: int, task: Task,
     rule = program.decision.rule
     if not isinstance(rule, SettlingRule):
         return False
-    votes = [Vote(m.sender, _ballot(m.said, task)[0], m.said.confidence) for m in said]
-    alternatives = task.choices or tuple(getattr(form, "options", ()))
-    return rule.settled(votes, [None] * waiting, alternatives)
+    decision = program.decision
+    named = decision.proposals is not None
+    votes = [
+        Vote(
+            m.sender,
+            m.said.ballot if named else _ballot(m.said, task)[0],
+            m.said.confidence,
+            decision.competence.get(m.sender),
+        )
+        for m in said
+    ]
+    outstanding: list[float | None] = [None] * waiting
+    if decision.competence:
+        # Who abstained is among them: that only makes the stop later, never wrong.
+        came = {vote.voter for vote in votes}
+        names = (program.members[at].name for at in decision.of)
+        outstanding = [decision.competence.get(name) for name in names if name not in came]
+    options = tuple(getattr(form, "options", ()))
+    alternatives = options if named else task.choices or options
+    return rule.settled(votes, outstanding, alternatives)
 
 
 def _ballot(said: Said, task: Task) -> tuple[Ballot | None, str]:
@@ -134,6 +191,11 @@ def _canonical(ballot: Ballot, task: Task) -> tuple[Ballot | None, str]:
 
 def _kept(names: Sequence[str], task: Task) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for name in names if (one := task.canonical(name)) is not None))
+
+
+def _proposals(minutes: Minutes, label: str) -> dict[str, str]:
+    """What each member proposed last, by name, in the order in which they first did."""
+    return {message.sender: message.text for message in minutes.labelled(label) if message.text.strip()}
 
 
 def _alternatives(minutes: Minutes, task: Task) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
-import asyncio
 import io
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +23,16 @@ ROCKET = (PHOTOGRAPHS / "900000000006.jpg").read_bytes()
 
 
 @pytest.fixture(scope="module")
-def sight() -> Iterator[Sight]:
-    """One for all tests here, so that models are compiled once; it belongs to no event loop."""
-    shared = Sight()
-    yield shared
-    asyncio.run(shared.close())
+def compiled() -> Sight:
+    """One for all tests here, so that models are compiled once."""
+    return Sight()
+
+
+@pytest.fixture
+async def sight(compiled: Sight) -> AsyncIterator[Sight]:
+    """Closed after each test, which ends its threads and keeps its models."""
+    async with compiled:
+        yield compiled
 
 
 async def ask(sight: Sight, question: str, picture: bytes, form: Form | None = None) -> Said:

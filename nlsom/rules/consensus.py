@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from nlsom.rules.ballots import choice, exact, field_of, read
+from nlsom.rules.options import Options
 from nlsom.verdict import Count, Vote
 
 Similarity = Callable[[str, str], Fraction | float]
@@ -67,7 +68,7 @@ def likeness(proposals: Mapping[str, int], similar: Similarity) -> dict[str, Fra
 
 
 @dataclass(frozen=True, slots=True)
-class Consensus:
+class Consensus(Options):
     """The proposal that is on average most like the proposals of all others; its likeness is the confidence.
 
     Every voter's choice is a proposal. For sentence vectors, give `likeness` a similarity of your own.

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from pydantic import ConfigDict
 
 from nlsom.rules.ballots import choice, field_of, read
+from nlsom.rules.options import Options
 from nlsom.verdict import Count, Rule, SettlingRule, Vote
 
 
@@ -22,7 +20,7 @@ def choices_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[dict[str, l
 
 
 @dataclass(frozen=True, slots=True)
-class Decree:
+class Decree(Options):
     """Whatever the one voter chooses. Where several vote and do not agree, all that they chose are tied."""
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
@@ -49,14 +47,12 @@ class Decree:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanimity:
+class Unanimity(Options):
     """What all who vote choose; otherwise what the fallback says, and nobody wins without one.
 
     Attributes:
         fallback: The rule that decides where there are two opinions or more.
     """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
 
     fallback: Rule | None = None
 

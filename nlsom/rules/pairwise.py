@@ -15,6 +15,7 @@ from itertools import combinations
 from typing import Literal
 
 from nlsom.rules.ballots import UNSEEN, field_of, order, read
+from nlsom.rules.options import Options
 from nlsom.verdict import Count, Vote
 
 Pairs = dict[str, dict[str, int]]
@@ -41,7 +42,7 @@ def defeat(pairs: Pairs, a: str, b: str, by: Strength) -> int:
     return pairs[a][b] if by == "winning" else margin
 
 
-class Pairwise(ABC):
+class Pairwise(Options, ABC):
     """Base of the rules that look at pairs."""
 
     __slots__ = ()
@@ -55,8 +56,8 @@ class Pairwise(ABC):
         field = field_of(votes, alternatives)
         pairs, cast, uncounted = pairs_of(votes, field)
         shown = {a: {b: float(n) for b, n in row.items()} for a, row in pairs.items()}
-        if not cast:
-            return Count((), dict.fromkeys(field, 0.0), pairwise=shown, uncounted=uncounted)
+        if not (cast and field):
+            return Count((), dict.fromkeys(field, 0.0), pairwise=shown, cast=cast, uncounted=uncounted)
         tally = self.tally(pairs)
         best = max(tally.values())
         return Count(
@@ -73,6 +74,8 @@ class Pairwise(ABC):
         """Whether one alternative beats all others whatever is still to come; see `SettlingRule`."""
         if not outstanding:
             return True
+        if sum(vote.ballot is not None for vote in votes) <= len(outstanding):
+            return False  # no margin can be larger than the votes that came in
         field = tuple(alternatives) or (*field_of(votes, ()), UNSEEN)
         pairs, cast, _ = pairs_of(votes, field)
         return cast > 0 and any(

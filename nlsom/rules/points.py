@@ -16,12 +16,13 @@ from typing import Literal
 
 from nlsom.message import Ballot
 from nlsom.rules.ballots import UNSEEN, BallotError, approvals, choice, exact, field_of, order, read, scores
+from nlsom.rules.options import Options
 from nlsom.verdict import Count, Vote
 
 ONE = Fraction(1)
 
 
-class Points(ABC):
+class Points(Options, ABC):
     """Base of the rules that sum points."""
 
     __slots__ = ()
@@ -46,8 +47,8 @@ class Points(ABC):
         """Counts the votes; all with the most points win."""
         field = field_of(votes, alternatives)
         tally, cast, uncounted = self._sum(votes, field)
-        if not cast:
-            return Count(winners=(), tally=dict.fromkeys(field, 0.0), uncounted=uncounted)
+        if not (cast and field):
+            return Count((), dict.fromkeys(field, 0.0), cast=cast, uncounted=uncounted)
         best = max(tally.values())
         return Count(
             winners=tuple(name for name in field if tally[name] == best),

@@ -56,7 +56,7 @@ class RankedPairs(Pairwise):
             ]
             if not contested:
                 return [(at + 1, above)]
-            return [(at, lock(above, a, b)) for a, b in contested]
+            return ((at, lock(above, a, b)) for a, b in contested)
 
         ends = universes((0, tuple(0 for _ in names)), step)
         return {

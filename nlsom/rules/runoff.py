@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nlsom.rules.ballots import UNSEEN, field_of, read, strict_order
+from nlsom.rules.options import Options
 from nlsom.rules.universes import universes
 from nlsom.verdict import Count, Vote
 
@@ -19,7 +20,7 @@ def orders_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[Orders, dict
     return Counter(order for _, order in counted), uncounted
 
 
-class _Majority:
+class _Majority(Options):
     """Certain stop of rules by which more than half of the first places win.
 
     It holds when that is so although all votes to come go against it: sufficient, not necessary.
@@ -53,8 +54,8 @@ class InstantRunoff(_Majority):
         """Counts the votes."""
         field = field_of(votes, alternatives)
         orders, uncounted = orders_of(votes, field)
-        if not orders:
-            return Count((), dict.fromkeys(field, 0.0), uncounted=uncounted)
+        if not (orders and field):
+            return Count((), dict.fromkeys(field, 0.0), cast=orders.total(), uncounted=uncounted)
         outlasts = dict.fromkeys(field, 0)
 
         def drop(left: frozenset[str], gone: Iterable[str]) -> frozenset[str]:
@@ -102,8 +103,8 @@ class Bucklin(_Majority):
         field = field_of(votes, alternatives)
         orders, uncounted = orders_of(votes, field)
         tally = dict.fromkeys(field, 0)
-        if not orders:
-            return Count((), dict.fromkeys(field, 0.0), uncounted=uncounted)
+        if not (orders and field):
+            return Count((), dict.fromkeys(field, 0.0), cast=orders.total(), uncounted=uncounted)
         for place in range(len(field)):
             for order, n in orders.items():
                 if place < len(order):

@@ -6,39 +6,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
+from nlsom.structure.among import Among
 from nlsom.structure.custom import Edges
 from nlsom.structure.generated import Random, RandomDag, ScaleFree, SmallWorld
 from nlsom.structure.hearing import Hearing, Structure, edges, generations, hearing_classes
+from nlsom.structure.named import STRUCTURES, Named, shape_of
 from nlsom.structure.regular import Chain, Democracy, Everyone, Grid, Hierarchy, Ring
 from nlsom.structure.seats import Seats
 from nlsom.structure.social import Groups, Layers, Monarchy, Star
 from nlsom.structure.spec import StructureSpec
 
-STRUCTURES: Mapping[str, type[StructureSpec]] = MappingProxyType(
-    {
-        "monarchy": Monarchy,
-        "democracy": Democracy,
-        "hierarchy": Hierarchy,
-        "star": Star,
-        "ring": Ring,
-        "chain": Chain,
-        "layers": Layers,
-        "groups": Groups,
-        "grid": Grid,
-        "small_world": SmallWorld,
-        "scale_free": ScaleFree,
-        "random": Random,
-        "random_dag": RandomDag,
-        "edges": Edges,
-    }
-)
-"""Every structure by the name that a society's file calls it."""
-
 __all__ = [
     "STRUCTURES",
+    "Among",
     "Chain",
     "Democracy",
     "Edges",
@@ -49,6 +29,7 @@ __all__ = [
     "Hierarchy",
     "Layers",
     "Monarchy",
+    "Named",
     "Random",
     "RandomDag",
     "Ring",
@@ -61,4 +42,5 @@ __all__ = [
     "edges",
     "generations",
     "hearing_classes",
+    "shape_of",
 ]

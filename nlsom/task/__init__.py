@@ -2,6 +2,7 @@
 
 from nlsom.task.base import Task
 from nlsom.task.caption import CaptionTask
+from nlsom.task.general import GeneralTask
 from nlsom.task.vqa import VqaTask
 
-__all__ = ["CaptionTask", "Task", "VqaTask"]
+__all__ = ["CaptionTask", "GeneralTask", "Task", "VqaTask"]

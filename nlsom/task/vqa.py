@@ -4,10 +4,46 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from nlsom.form import Form, YesNoForm, labels_for
+from nlsom.reading import read_choice, read_short, read_yes_no, says_unknown
 from nlsom.task.base import Task
+from nlsom.task.normalise import normalise
 
 
 class VqaTask(Task):
     """A question about pictures; open, or with choices."""
 
     kind: ClassVar[str] = "vqa"
+
+    def form(self) -> Form:
+        """Yes or no, one of the choices, or a few words."""
+        return YesNoForm() if self._asks_yes_no else super().form()
+
+    @property
+    def _asks_yes_no(self) -> bool:
+        return set(self.choices) == {"yes", "no"}
+
+    def canonical(self, answer: str) -> str | None:
+        """What an answer is counted as.
+
+        With choices: the text of the option that is named, by letter or in words. Open: the answer without
+        "The answer is" and the like, normalised as the VQA challenge does it, but that "none" stays "none".
+
+        Returns:
+            None for "I don't know" (unless that is an option), for an answer that names no single option, and
+            for one without a letter or digit. An answer that is all articles ("A", as in a question for a
+            letter) stays as it is.
+        """
+        if self.choices:
+            if answer in self.choices:  # it was read already; an option may itself be called "A"
+                return answer
+            if self._asks_yes_no:
+                answer = read_yes_no(answer)[0] or answer
+            at, _ = read_choice(answer, self.choices, labels_for(self.choices))
+            return None if at is None else self.choices[at]
+        if says_unknown(answer):
+            return None
+        short = read_short(answer)
+        if short.casefold() == "none":
+            return "none"
+        return normalise(short) or (short.casefold() if any(map(str.isalnum, short)) else None)

@@ -138,7 +138,7 @@ def _check(path: Path, version: int) -> None:
 
 def explain(path: Path, error: Exception) -> TraceError:
     """What an error of SQLite means for whoever keeps the trace, and what to do."""
-    told = str(error)
+    told = str(error) or type(error).__name__
     if "full" in told or "disk I/O" in told:
         told = (
             f"it cannot be written ({told}); make room and run the same command again, it goes on from here"

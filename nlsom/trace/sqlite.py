@@ -13,6 +13,7 @@ import asyncio
 import queue
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -94,6 +95,7 @@ class SqliteTrace:
         self._thread: threading.Thread | None = None
         self._failed: TraceError | None = None
         self._ends: dict[str, tuple[int, bytes]] = {}
+        self._open: Counter[str] = Counter()
         self._version = 0
 
     @property
@@ -132,7 +134,9 @@ class SqliteTrace:
                 history.add(record)
             return history
 
-        return await self._call(do)
+        history = await self._call(do)
+        self._open[header.mindstorm] += 1
+        return history
 
     async def find(self, keys: Sequence[str]) -> dict[str, Record]:
         """Replies stored under these keys; see `Trace.find`."""
@@ -155,6 +159,8 @@ class SqliteTrace:
 
     def append(self, record: Record) -> None:
         """Appends a record; see `Trace.append`."""
+        if not self._open[record.mindstorm]:
+            raise TraceError(f"{self.path}: mindstorm {record.mindstorm!r} was not opened")
         self._queue.put(record)
 
     async def durable(self) -> None:
@@ -163,7 +169,10 @@ class SqliteTrace:
 
     def leave(self, mindstorm: str) -> None:
         """Forgets what is held in memory for a mindstorm; see `Trace.leave`."""
-        self._queue.put(_Left(mindstorm))
+        if self._open[mindstorm] > 1:
+            self._open[mindstorm] -= 1
+        elif self._open.pop(mindstorm, 0):
+            self._queue.put(_Left(mindstorm))
 
     async def mindstorms(self) -> AsyncIterator[Header]:
         """The mindstorms; see `Trace.mindstorms`."""
@@ -277,7 +286,8 @@ class SqliteTrace:
                 calls = [item for item in batch if isinstance(item, _Call)]
                 try:
                     values = self._commit(connection, batch)
-                except (sqlite3.Error, OSError, TraceError) as error:
+                except Exception as error:  # noqa: BLE001
+                    # Whatever it is: if this thread ended without a word, they would wait for ever.
                     self._failed = error if isinstance(error, TraceError) else explain(self.path, error)
                     for call in calls:
                         call.settle(None, self._failed)

@@ -1,6 +1,6 @@
 """Many requests at once: turns requests into steps of one continuous batch.
 
-Three things that the engine does not do by itself are done here:
+Four things that the engine does not do by itself are done here:
 
 - It computes a prefix once for each prompt that arrives with it. So where several prompts that share a
   prefix wait, one goes ahead, and the others follow when the prefix is in the cache. For eight members
@@ -8,6 +8,8 @@ Three things that the engine does not do by itself are done here:
 - It cuts prompts of more than 8,192 tokens without a word when it turns them into tokens, and does not
   mind the length of the model's context. So prompts are turned into tokens in pieces, and refused where
   they do not fit.
+- Where the cache of keys and values has room for nothing, it drops every request. So only the longest
+  fails, and the others start again.
 - A constraint that it cannot read makes the next step fail for all. So at most one constraint that was
   never tried goes in at a time; when a step fails that one is to blame, and the others start again.
 """
@@ -119,6 +121,7 @@ class Batch:
             return
         for job in list(self._running):
             yield from self._collect(job)
+        yield from self._make_room()
 
     def _tokens(self, text: str) -> Tokens:
         templated = self._tokenizer.apply_chat_template(
@@ -160,13 +163,9 @@ class Batch:
                 job.logprobs += output.generated_log_probs
         if first and job.written:
             self._prompt_is_cached(job)
-        status = job.handle.get_status()
-        if status == genai.GenerationStatus.RUNNING:
+        if job.handle.get_status() != genai.GenerationStatus.FINISHED:
             return
         self._running.remove(job)
-        if status != genai.GenerationStatus.FINISHED:
-            yield {"id": job.request.id, "error": "no room", "tokens": len(job.prompt)}
-            return
         ended = bool(job.written) and job.written[-1] in self._ends
         said = job.logprobs[:-1] if ended else job.logprobs
         yield {
@@ -176,6 +175,16 @@ class Batch:
             "prompt": len(job.prompt),
             "completion": len(job.written),
         }
+
+    def _make_room(self) -> Iterator[Outcome]:
+        """Where the cache can hold no step the engine drops all it holds: only the longest has to go."""
+        dropped = [j for j in self._running if j.handle.get_status() == genai.GenerationStatus.IGNORED]
+        if not dropped:
+            return
+        longest = max(dropped, key=lambda job: len(job.prompt) + job.request.max_tokens)
+        yield {"id": longest.request.id, "error": "no room", "tokens": len(longest.prompt)}
+        self._running = [job for job in self._running if job not in dropped]
+        self._wait_again([job for job in dropped if job is not longest])
 
     def _prompt_is_cached(self, job: _Job) -> None:
         if job.untried is not None:
@@ -194,13 +203,22 @@ class Batch:
         for job in self._running:
             untried = job.untried is not None and job.untried not in self._tried
             if (untried and not job.written) or job.starts >= STARTS:
-                why = str(error).strip().rsplit("\n", 1)[-1].rsplit("/", 1)[-1]
-                yield {"id": job.request.id, "error": "refused", "why": why}
+                yield {"id": job.request.id, "error": "refused", "why": reason(error)}
             else:
-                job.written, job.logprobs = [], []
                 again.append(job)
         self._running = []
-        self._waiting.extendleft(reversed(again))
+        self._wait_again(again)
+
+    def _wait_again(self, jobs: list[_Job]) -> None:
+        for job in reversed(jobs):
+            job.written, job.logprobs = [], []
+            self._waiting.appendleft(job)
+
+
+def reason(error: Exception) -> str:
+    """What native code says went wrong, without the paths of the machine that it was built on."""
+    last = str(error).strip().rsplit("\n", 1)[-1]
+    return re.sub(r"\S*/", "", last) or type(error).__name__
 
 
 def _shared(a: Tokens, b: Tokens) -> int:

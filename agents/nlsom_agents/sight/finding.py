@@ -64,8 +64,9 @@ def say(finding: Finding, form: Form, data: JsonValue, *, asked: bool) -> Said:
         free = isinstance(form, TextForm) and not asked
         return Said(parts=parts, why=None if free else finding.text)
     reading = form.read(finding.answer)
-    if reading.answer is None and finding.answer.isdecimal() and len(finding.answer) < 3:
-        reading = form.read(number(int(finding.answer)))
+    if reading.answer is None and finding.answer.isdecimal():
+        count = int(finding.answer)
+        reading = form.read(number(count) if count else "zero")
     if reading.answer is None:
         why = f"{finding.text} ({finding.answer!r} does not answer in the form that is wanted: {reading.why})"
         return Said(parts=parts, why=why)

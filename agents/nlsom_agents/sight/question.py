@@ -15,7 +15,7 @@ Sort = Literal["all", "count", "colour", "words", "where", "presence", "what", "
 _PICTURE = r"(?:picture|image|photo|photograph|scene|shot|view|frame)"
 _IN_PICTURE = rf"\b(?:in|on|of|within|across)\s+(?:the|this|that|these|those)\s+{_PICTURE}s?\b|\bhere\b"
 _INTRODUCING = re.compile(r"\b(?:introduce|describe|caption|what (?:do|can) you see)\b", re.I)
-_INTRODUCTIONS = frozenset({"caption", "captions", "introduce", "introduction", "describe", "look"})
+_INTRODUCTIONS = frozenset({"caption", "introduce", "introduction", "describe"})
 
 # The first that matches decides, so what is more particular comes first.
 _SORTS: tuple[tuple[Sort, str], ...] = (
@@ -40,7 +40,8 @@ _SORTS: tuple[tuple[Sort, str], ...] = (
     ),
     (
         "presence",
-        rf"\b(?:is|are|was|were) there\b|\b(?:can|do|could) you (?:see|spot|find|detect|recogni[sz]e)\b"
+        r"(?<!what )(?<!who )\b(?:is|are|was|were) there\b(?! no\b)"
+        r"|(?<!what )\b(?:can|do|could) you (?:see|spot|find|detect|recogni[sz]e)\b"
         rf"|\b(?:does|do) (?:the|this|these) {_PICTURE}s? (?:show|contain|have|include|depict)\b"
         rf"|^(?:is|are) (?:a|an|any|some|the) [^,]* (?:visible|present|shown|{_IN_PICTURE})"
         r"|^(?:is|are) (?:this|that|it|these|those) an? [\w ]+\W*$"
@@ -63,7 +64,7 @@ _BREAK = re.compile(
     r"|does|can|could|has|have|shown|seen|visible|present|appear|appears)\b|[,;.?!]"
 )
 _FILLERS = frozenset(
-    tokens("a an any some the one at all other different total of this that these those and or please only")
+    tokens("a an any some the at all other different total of this that these those and or please")
 )
 _EMPTY = _FILLERS | frozenset(
     tokens(
@@ -116,7 +117,7 @@ def question_of(turn: Turn) -> str | None:
             return message.text
     free = isinstance(turn.form, TextForm) and not turn.form.short
     if free and (
-        turn.phase.casefold() in _INTRODUCTIONS
+        turn.phase.casefold().partition("#")[0] in _INTRODUCTIONS
         or _INTRODUCING.search(turn.ask)
         or turn.task.kind == "caption"
     ):

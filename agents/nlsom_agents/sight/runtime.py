@@ -100,10 +100,9 @@ class Sight:
         key = (name, image.sha256)
         under_way = self._looks.get(key)
         if under_way is None or under_way.cancelled() or (under_way.done() and under_way.exception()):
-            data = await media.read(image)
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="nlsom-sight")
-            under_way = self._looks[key] = self._pool.submit(lambda: see(pixels(data)))
+            under_way = self._looks[key] = self._pool.submit(lambda: see(pixels(media.get(image))))
         self._looks.move_to_end(key)
         while len(self._looks) > self._remembered:
             self._looks.popitem(last=False)

@@ -8,9 +8,10 @@ from functools import cache
 import numpy as np
 from PIL import Image as Picture
 
+from nlsom_agents.sight.finding import bare
 from nlsom_agents.sight.runtime import WEIGHTS as FOLDER
 from nlsom_agents.sight.runtime import Floats, Pixels, Sight
-from nlsom_agents.sight.words import known, tokens
+from nlsom_agents.sight.words import known
 
 WEIGHTS = "efficientnet-lite0-fp16.onnx"
 LABELS = "imagenet_labels.json"
@@ -220,5 +221,4 @@ def _softmax(logits: Floats) -> Floats:
 
 def noun_of(option: str) -> str | None:
     """The label or common noun that a text is, without its article; None if it is neither."""
-    words = tuple(token for token in tokens(option) if token not in ("a", "an", "the"))
-    return phrases().get(words)
+    return phrases().get(bare(option))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import (
     AsJson,
     BusUrl,
+    Choices,
     Images,
     Models,
     Overrides,
@@ -24,6 +25,7 @@ from nlsom_serve.cli.options import (
     TraceFile,
     opened,
     picture,
+    read_choices,
 )
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
 
@@ -32,10 +34,7 @@ def ask(
     society: SocietyName,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is asked.")],
     image: Images = None,
-    choices: Annotated[
-        str | None,
-        typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
-    ] = None,
+    choices: Choices = None,
     model: Models = None,
     set: Overrides = None,
     seed: Seed = 0,
@@ -49,8 +48,20 @@ def ask(
 
     Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
     """
-    options = [option.strip() for option in choices.split(",") if option.strip()] if choices else []
-    _run(society, question, image, options, model, set, seed, trace, retry_failed, bus, json, quiet)
+    _run(
+        society,
+        question,
+        image,
+        read_choices(choices),
+        model,
+        set,
+        seed,
+        trace,
+        retry_failed,
+        bus,
+        json,
+        quiet,
+    )
 
 
 def caption(
@@ -93,8 +104,7 @@ def _run(
             society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed, bus=bus
         ) as made:
             pictures = [picture(one) for one in images or ()]
-            words: dict[str, Any] = {} if question is None else {"question": question}
-            task = await made.make_task(images=pictures, choices=choices, **words)
+            task = await made.make_task(question, images=pictures, choices=choices)
             if as_json or quiet:
                 return await made.ask(task, seed=seed)
             dialogue = Dialogue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import platform
@@ -17,6 +18,7 @@ from rich.table import Table
 
 import nlsom
 from nlsom_agents.local import catalog
+from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import out, print_json
 
@@ -73,6 +75,7 @@ def examine() -> Iterator[Finding]:
         else:
             yield Finding(f"extra {extra}", "note", "not installed", f"pip install 'nlsom[{extra}]'")
     yield from _cache()
+    yield from _servers()
     yield _gpu()
 
 
@@ -89,6 +92,15 @@ def _cache() -> Iterator[Finding]:
             yield Finding("model", "good", f"{model.name} ({model.size / 2**20:.0f} MiB)")
         else:
             yield Finding("model", "note", f"{model.name} is not here", f"nlsom models pull {model.name}")
+
+
+def _servers() -> Iterator[Finding]:
+    found = asyncio.run(vllm.status(interval=0.0))
+    for one in found:
+        state = "good" if one.state == "serving" else "bad"
+        yield Finding("server", state, f"{one.server.name}: {one.state}, {one.server.url}/v1")
+    if not found:
+        yield Finding("servers", "note", "none is up", "nlsom models up PROFILE starts one under vLLM")
 
 
 def _gpu() -> Finding:

@@ -10,11 +10,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from nlsom_agents.local import catalog
+from nlsom_serve.cli import servers
 from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import out, print_json
 
-app = typer.Typer(help="Models that run on this machine, and their cache.", no_args_is_help=True)
+app = typer.Typer(help="Models: the cache of embedded ones, and vLLM servers.", no_args_is_help=True)
+for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
+    app.command()(_command)
 
 
 def _complete(incomplete: str) -> list[str]:

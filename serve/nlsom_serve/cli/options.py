@@ -46,7 +46,7 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="Fills a model of the society: a server's URL, or the name of an embedded model.",
+        help="Fills a model of the society: a server's URL, profile:NAME, or an embedded model's name.",
     ),
 ]
 Overrides = Annotated[
@@ -54,6 +54,10 @@ Overrides = Annotated[
     typer.Option(
         "--set", "-s", metavar="KEY=VALUE", help="Overrides a field of the file, such as limits.tokens=5000."
     ),
+]
+Choices = Annotated[
+    str | None,
+    typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="The run's seed.")]
 TraceFile = Annotated[
@@ -86,6 +90,11 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
             )
         models[name] = where
     return models
+
+
+def read_choices(given: str | None) -> list[str]:
+    """The options of a multiple choice."""
+    return [option.strip() for option in given.split(",") if option.strip()] if given else []
 
 
 def picture(given: str) -> str:

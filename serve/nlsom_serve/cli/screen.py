@@ -83,7 +83,7 @@ class Dialogue:
         if said.confidence is not None:
             notes.append(f"{said.confidence:.0%} sure")
         if said.why is not None:
-            notes.append(f"no answer: {said.why}")
+            notes.append("no answer" if said.why == said.text else f"no answer: {said.why}")
         if again:
             notes.append("from the trace")
         if notes:

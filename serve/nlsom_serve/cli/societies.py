@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from nlsom.config import load, schema, shipped
+from nlsom.drawing import draw, draw_png
 from nlsom.errors import ConfigError, UsageError
-from nlsom.program import Rounds, Step
-from nlsom.society import Society
+from nlsom.planning import Plan, plan
 from nlsom.source import read
-from nlsom_serve.cli.options import AsJson, Models, Overrides, SocietyName, read_models
+from nlsom_serve.about import about, shortly, structure_of
+from nlsom_serve.cli.options import (
+    AsJson,
+    Choices,
+    Images,
+    Models,
+    Overrides,
+    SocietyName,
+    picture,
+    read_choices,
+    read_models,
+)
 from nlsom_serve.cli.screen import fail, out, print_json
 
 app = typer.Typer(help="Societies: what they are made of, and whether a file is right.", no_args_is_help=True)
@@ -46,19 +59,96 @@ def show(society: SocietyName, model: Models = None, set: Overrides = None, json
     Example: `nlsom societies show vqa-monarchy`
     """
     made = load(society, models=read_models(model), overrides=set or ())
-    told = _told(made)
+    told = about(made)
     if json:
         print_json(told)
         return
     out.print(f"[bold]{escape(made.name)}[/]  {escape(made.about)}\n", soft_wrap=True)
     table = Table("member", "role", "speaks by", "hears", box=None, padding=(0, 2, 0, 0), header_style="dim")
     for row in told["members"]:
-        table.add_row(*(escape(row[key]) for key in ("name", "role", "agent", "hears")))
+        hears = shortly(row["hears"], told["members"])
+        table.add_row(*(escape(cell) for cell in (row["name"], row["role"], row["agent"], hears)))
     out.print(table)
     out.print()
     for line in told["phases"]:
         out.print(escape(line), soft_wrap=True)
     out.print(escape(told["verdict"]), soft_wrap=True)
+
+
+@app.command("plan")
+def plan_society(
+    society: SocietyName,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What would be asked.")] = "",
+    image: Images = None,
+    choices: Choices = None,
+    model: Models = None,
+    set: Overrides = None,
+    json: AsJson = False,
+) -> None:
+    """Tells what a mindstorm costs at most: calls, tokens, pictures, the longest prompt. Runs no model.
+
+    Example: `nlsom societies plan vqa-monarchy "What animal is this?" --image sample:cat`
+    """
+    made = load(society, models=read_models(model), overrides=set or ())
+
+    async def work() -> Plan:
+        asked = question or ("Is it so?" if made.task.model_fields["question"].is_required() else None)
+        pictures = [picture(one) for one in image or ()]
+        return await plan(made, await made.make_task(asked, images=pictures, choices=read_choices(choices)))
+
+    found = asyncio.run(work())
+    rows = [*found.phases, found.total]
+    if json:
+        phases = [{key: value for key, value in asdict(row).items() if key != "prompts"} for row in rows]
+        print_json({"society": made.name, "phases": phases[:-1], "total": phases[-1], "over": found.over})
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("phase")
+    for name in ("asked", "calls", "pictures", "tokens read", "longest prompt", "written", "prefix shared"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        name = row.phase if row is rows[-1] else f"{row.phase}, round {row.round}"
+        figures = (
+            row.asked,
+            row.calls,
+            row.pictures,
+            row.read,
+            row.longest,
+            row.written,
+            f"{row.shared:.0%}",
+        )
+        table.add_row(escape(name), *map(str, figures), style="bold" if row is rows[-1] else None)
+    out.print(table)
+    out.print("[dim]At most, and estimated: rounds may end early, and replies be shorter.[/]")
+    for name in found.over:
+        out.print(f"[yellow]That may be more {name} than its limits allow.[/]")
+
+
+@app.command("draw")
+def draw_society(
+    society: SocietyName,
+    to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="FILE.svg or FILE.png.")],
+    model: Models = None,
+    set: Overrides = None,
+) -> None:
+    """Draws who sits in a society and who hears whom.
+
+    Example: `nlsom societies draw vqa-monarchy -o monarchy.svg`
+    """
+    made = load(society, models=read_models(model), overrides=set or ())
+    structure = structure_of(made)
+    match to.suffix.lower():
+        case ".svg":
+            data = draw(made.members, structure, title=made.name).encode()
+        case ".png":
+            data = draw_png(made.members, structure, title=made.name)
+        case _:
+            raise UsageError(f"{to}: a drawing is FILE.svg or FILE.png")
+    try:
+        to.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"{to}: {error.strerror or error}") from None
+    out.print(f"{escape(str(to))}: {len(made.members)} members", soft_wrap=True)
 
 
 @app.command("check")
@@ -87,52 +177,3 @@ def print_schema() -> None:
     Example: `nlsom societies schema > society.schema.json`
     """
     print_json(schema())
-
-
-def _told(society: Society) -> dict[str, Any]:
-    program = society.program
-    first = next(step for step in program.steps)
-    structure = (first.steps[0] if isinstance(first, Rounds) else first).structure
-    names = program.names
-    members: list[dict[str, str]] = []
-    for at, seat in enumerate(society.seats):
-        heard = [other for other in structure.hears(at) if other != at]
-        told = (
-            "everyone"
-            if len(heard) == len(names) - 1
-            else ", ".join(names[other] for other in heard) or "nobody"
-        )
-        members.append(
-            {
-                "name": seat.member.name,
-                "role": seat.member.role,
-                "agent": type(seat.agent).__name__.lower(),
-                "hears": told,
-                "persona": seat.member.persona,
-            }
-        )
-    phases: list[str] = []
-    for step in program.steps:
-        if isinstance(step, Rounds):
-            phases.append(f"up to {step.count} rounds of" if step.until else f"{step.count} rounds of")
-            phases += [f"  {_line(inner)}" for inner in step.steps]
-        else:
-            phases.append(_line(step))
-    decision = program.decision
-    voters = society.verdict.of or f"all who gave a {decision.over}"
-    return {
-        "name": society.name,
-        "about": society.about,
-        "members": members,
-        "phases": phases,
-        "verdict": f"verdict by {decision.name} over {decision.over!r}, of {voters}",
-    }
-
-
-def _line(step: Step) -> str:
-    ask = step.ask
-    prompt = ask.prompt if isinstance(ask.prompt, str) else "its own prompt"
-    hears = "" if ask.hears.label is None else f", hearing {', '.join(ask.hears.label)} ({ask.hears.scope})"
-    order = "" if ask.order == "together" else f", {ask.order.replace('_', ' ')}"
-    form = ask.form if isinstance(ask.form, str) else ask.form.kind
-    return f"ask {ask.ask} ({len(step.who)}) by {prompt!r}, as {ask.label!r}, form {form}{hears}{order}"

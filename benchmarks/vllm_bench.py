@@ -1,0 +1,188 @@
+"""What the layout of prompts and the form of votes cost on a vLLM server: one server, one run.
+
+    python benchmarks/vllm_bench.py [--profile NAME | --url URL --model NAME] [--members 32]
+
+*Prefix law.* Members who share a transcript of about 1,300 tokens each write 8 tokens: who they are in a
+system message before it, against nlsom's layout (what is shared first, who the member is last).
+*Votes.* Each member votes for one of four options: constrained to a label, against free text that is read.
+
+Transcripts are new in every run, so that no cache from an earlier one helps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from nlsom.form import ChoiceForm
+from nlsom.media import MediaStore
+from nlsom.model import Prompt
+from nlsom_agents.local import catalog
+from nlsom_serve.vllm import Metrics, serving
+
+SMOLLM2 = str(Path(__file__).parents[1] / "tests" / "integration" / "vllm" / "smollm2.yaml")
+ROLES = ("a doctor", "an artist", "a pilot", "a cook")
+Messages = list[dict[str, str]]
+FASTER_AT_LEAST, CACHED_AT_LEAST = 8.0, 0.9
+
+
+def transcript(random_: random.Random, lines: int = 60) -> str:
+    """About 1,300 tokens of what members said."""
+
+    def one_of(*words: str) -> str:
+        return random_.choice(words)
+
+    return "\n".join(
+        f"Member {n}: I think the {one_of('cat', 'dog', 'car', 'boat')} number {random_.randint(1, 99)} is "
+        f"{one_of('red', 'blue', 'green')} and left of the {one_of('house', 'road', 'hill')}."
+        for n in range(lines)
+    )
+
+
+def persona_first(said: str, member: int, ask: str) -> Messages:
+    """The usual layout: a system message says who the member is."""
+    return [
+        {"role": "system", "content": f"You are member {member}, {ROLES[member % 4]}."},
+        {"role": "user", "content": f"{said}\n{ask}"},
+    ]
+
+
+def persona_last(said: str, member: int, ask: str) -> Messages:
+    """Nlsom's layout: one user message, what is shared first."""
+    prompt = Prompt(
+        head=f"{said}\n",
+        tail=f"You are member {member}, {ROLES[member % 4]}. {ask}",
+        images=(),
+        media=MediaStore(),
+    )
+    return [{"role": "user", "content": prompt.text}]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a number of requests cost."""
+
+    seconds: float
+    metrics: Metrics
+    texts: Sequence[str]
+
+
+class Bench:
+    """One server under measurement."""
+
+    def __init__(self, http: httpx.AsyncClient, url: str, model: str) -> None:
+        self.http, self.url, self.model = http, url, model
+
+    async def metrics(self) -> Metrics:
+        """The server's counts."""
+        return Metrics.read((await self.http.get(f"{self.url}/metrics")).text)
+
+    async def ask(self, messages: Messages, **fields: Any) -> str:
+        """One request; returns the text."""
+        body = {"model": self.model, "messages": messages} | fields
+        response = await self.http.post(f"{self.url}/v1/chat/completions", json=body)
+        response.raise_for_status()
+        return response.json()["choices"][0]["message"]["content"]
+
+    async def cost(self, prompts: Sequence[Messages], **fields: Any) -> Cost:
+        """Sends all requests at once, and counts."""
+        before, started = await self.metrics(), time.perf_counter()
+        texts = await asyncio.gather(*(self.ask(messages, **fields) for messages in prompts))
+        seconds = time.perf_counter() - started
+        return Cost(seconds, (await self.metrics()).since(before), texts)
+
+
+async def prefix_law(bench: Bench, members: int, rounds: int) -> dict[str, Any]:
+    """Seconds and share of cached prompt tokens of both layouts, interleaved."""
+    random_ = random.Random()  # noqa: S311 (text that differs, not a secret)
+    rows: dict[str, list[Cost]] = {"persona first": [], "persona last": []}
+    for _ in range(rounds):
+        for name, layout in (("persona first", persona_first), ("persona last", persona_last)):
+            said = transcript(random_)
+            prompts = [layout(said, member, "What is the answer?") for member in range(members)]
+            cost = await bench.cost(prompts, max_tokens=8, temperature=1.0, ignore_eos=True)
+            rows[name].append(cost)
+            print(f"  {name}: {cost.seconds:.1f} s, {cost.metrics.hit_rate or 0:.1%} cached", flush=True)
+    found = {
+        name: {
+            "seconds": sorted(cost.seconds for cost in costs)[len(costs) // 2],
+            "cached": sum(c.metrics.cache_hits for c in costs) / sum(c.metrics.cache_queries for c in costs),
+            "prompt_tokens": costs[0].metrics.prompt_tokens,
+        }
+        for name, costs in rows.items()
+    }
+    return found | {"speedup": found["persona first"]["seconds"] / found["persona last"]["seconds"]}
+
+
+async def votes(bench: Bench, members: int) -> dict[str, Any]:
+    """Tokens and seconds of a ballot, constrained and free, and how many ballots can be read."""
+    form = ChoiceForm(options=("a red car", "a blue boat", "a green cat", "a red dog"))
+    random_ = random.Random()  # noqa: S311 (text that differs, not a secret)
+    found: dict[str, Any] = {}
+    for name in ("free", "constrained"):
+        said = transcript(random_)
+        ask = f"What is left of the house?\n{form.instruct()}"
+        prompts = [persona_last(said, member, ask) for member in range(members)]
+        fields: dict[str, Any] = {"max_tokens": 64}
+        if name == "constrained":
+            constraint = form.constraint()
+            assert constraint is not None
+            assert constraint.choice is not None
+            fields = {
+                "max_tokens": form.max_tokens,
+                "structured_outputs": {"choice": list(constraint.choice)},
+                "logprobs": True,
+            }
+        await bench.ask(prompts[0], **fields)  # by the time of a vote, the transcript is in the cache
+        cost = await bench.cost(prompts, temperature=1.0, **fields)
+        found[name] = {
+            "seconds": cost.seconds,
+            "tokens_a_vote": cost.metrics.generated_tokens / members,
+            "read": sum(form.read(text).answer is not None for text in cost.texts) / members,
+        }
+        print(f"  votes, {name}: {found[name]}", flush=True)
+    return found
+
+
+async def main() -> int:
+    """Measures and prints JSON; 1 where a target is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--profile", default=SMOLLM2, help="started for the run, unless --url is given")
+    parser.add_argument("--python", help="where vLLM is; that of `make test-vllm` for its SmolLM2")
+    parser.add_argument("--url", help="of a server that is up, without /v1; with --model")
+    parser.add_argument("--model")
+    parser.add_argument("--members", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=1)
+    asked = parser.parse_args()
+    async with AsyncExitStack() as stack:
+        if not (asked.url and asked.model):
+            python = asked.python or (
+                str(catalog.home() / "test-vllm" / "venv") if asked.profile == SMOLLM2 else None
+            )
+            (server,) = await stack.enter_async_context(serving([asked.profile], python=python))
+            asked.url, asked.model = server.url, server.model
+        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=1800))
+        bench = Bench(http, asked.url, asked.model)
+        await bench.ask([{"role": "user", "content": "Hello."}], max_tokens=2)  # warm
+        law = await prefix_law(bench, asked.members, asked.rounds)
+        ballots = await votes(bench, asked.members)
+    met = law["speedup"] >= FASTER_AT_LEAST and law["persona last"]["cached"] >= CACHED_AT_LEAST
+    print(json.dumps({"members": asked.members, "prefix_law": law, "votes": ballots, "met": met}, indent=2))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,65 @@
+"""Scores: the official rules of each set, and beside them what a person would accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from nlsom.bench.scores import choice, strings, vqa
+from nlsom.bench.scores.caption import Captions, Embed, Similarity
+from nlsom.bench.scores.choice import Circular
+from nlsom.bench.scores.contract import Pair, PerSample, Score, Scorer, Totals
+from nlsom.bench.scores.pope import Pope
+from nlsom.errors import Unavailable, UsageError
+
+__all__ = ["SCORERS", "Embed", "Pair", "Score", "Scorer", "Totals", "scorer"]
+
+_ALL: tuple[Scorer, ...] = (
+    PerSample("vqa", vqa.judge_by(vqa.vqa_accuracy)),
+    PerSample("textvqa", vqa.judge_by(vqa.textvqa_accuracy)),
+    PerSample("vizwiz", vqa.vizwiz),
+    PerSample("aokvqa-choice", choice.aokvqa_choice),
+    PerSample("aokvqa-direct", choice.aokvqa_direct),
+    PerSample("choice", choice.letter_choice),
+    PerSample("answer", choice.one_answer),
+    PerSample("mmmu", choice.one_answer),
+    Circular(),
+    PerSample("anls", strings.judge_anls),
+    PerSample("relaxed", strings.judge_relaxed),
+    PerSample("exact", strings.judge_exact),
+    Pope(),
+    Captions(),
+)
+SCORERS: Mapping[str, Scorer] = MappingProxyType({scorer.name: scorer for scorer in _ALL})
+"""Scorers by name; `tara` is not among them, as it needs an embedding."""
+
+_UNAVAILABLE = {
+    "meteor": "METEOR 1.5 is a Java program with its own paraphrase tables, and this package ships neither",
+    "spice": "SPICE needs the Stanford parser (Java, 6 GB of memory), and this package does not ship it",
+}
+
+
+def scorer(name: str, *, embed: Embed | None = None) -> Scorer:
+    """The scorer of that name.
+
+    Args:
+        name: One of `SCORERS`, or `tara`.
+        embed: Texts to vectors, shape (texts, dimensions); needed by `tara`.
+
+    Raises:
+        Unavailable: METEOR and SPICE, which are never replaced by something like them.
+        UsageError: No such scorer, or `tara` without `embed`.
+    """
+    key = name.casefold()
+    if key in _UNAVAILABLE:
+        raise Unavailable(f"{name} is unavailable: {_UNAVAILABLE[key]}; use CIDEr (scorer 'captions')")
+    if key == Similarity.name:
+        if embed is None:
+            raise UsageError("scorer 'tara' compares sentence embeddings: give it an embedding (`embed=`)")
+        return Similarity(embed)
+    if key not in SCORERS:
+        close = get_close_matches(key, [*SCORERS, Similarity.name], n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise UsageError(f"no scorer {name!r} (there are {', '.join([*SCORERS, Similarity.name])}){hint}")
+    return SCORERS[key]

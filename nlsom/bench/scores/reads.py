@@ -1,0 +1,48 @@
+"""What the lenient column takes as the answer of a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nlsom.bench.sample import Sample
+from nlsom.form import labels_for
+from nlsom.reading import read_choice, read_number, read_short, read_yes_no, says_unknown
+from nlsom.task.normalise import normalise
+
+Read = tuple[str | None, str]
+NO_REPLY: Read = (None, "no reply")
+
+
+def option_of(prediction: str | None, sample: Sample) -> tuple[int | None, str]:
+    """The option that a reply names; option text before letter, as answers of a society are option texts."""
+    choices = sample.task.choices
+    if prediction is None:
+        return None, "no reply"
+    if choices.count(prediction) == 1:
+        return choices.index(prediction), "the option's text"
+    return read_choice(prediction, choices, labels_for(choices))
+
+
+def answer_of(prediction: str | None, gold: Iterable[str]) -> Read:
+    """The short answer in a reply.
+
+    Where all gold answers are yes and no, or all are numbers, a yes or no, or a number, is looked for in the
+    sentence; else the reply without "The answer is", markdown, quotes and final period is taken as a whole.
+    """
+    if prediction is None:
+        return NO_REPLY
+    kinds = {normalise(answer) for answer in gold}
+    if normalise(read_short(prediction)) in kinds - {""}:
+        return read_short(prediction), "the short answer"
+    if kinds and kinds <= {"yes", "no"}:
+        return read_yes_no(prediction)
+    if kinds and all(kind.replace(".", "", 1).isdecimal() for kind in kinds):
+        number, why = read_number(prediction, decimals=True)
+        if number is not None:
+            return number, why
+    if says_unknown(prediction):
+        return None, "the reply says it cannot tell"
+    short = read_short(prediction)
+    if not any(map(str.isalnum, short)):
+        return None, "nothing is left of the reply"
+    return short, "the short answer"

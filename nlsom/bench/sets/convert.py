@@ -1,0 +1,159 @@
+"""Records to samples, by columns."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from nlsom.bench.sample import Sample
+from nlsom.bench.sets.fields import Row
+from nlsom.bench.sets.records import records
+from nlsom.bench.sets.spec import Convert, Pictures
+from nlsom.errors import UsageError
+from nlsom.form import labels_for
+from nlsom.task import CaptionTask, VqaTask
+
+
+def question(
+    *,
+    id: str = "question_id",
+    ask: str = "question",
+    picture: str = "@image",
+    answers: str = "",
+    choices: str = "",
+    among: tuple[str, ...] = (),
+    right: str = "",
+    context: str = "",
+    meta: tuple[str, ...] = (),
+) -> Convert:
+    """Records that hold a question.
+
+    Args:
+        id: Column of the identifier.
+        ask: Column of the question.
+        picture: Names of the picture's file, with columns in braces; or `@` and the column (or the start of
+            several, `@image_*`) that holds it. Alternatives are separated by `|`.
+        answers: Column or path of the gold answers.
+        choices: Column of the list of options; or columns with an option each, separated by blanks.
+        among: Options that all questions share.
+        right: Column of the right option: its place from 0, its letter, or its text.
+        context: Column of facts that are given with the question.
+        meta: Columns to keep.
+    """
+
+    def convert(row: Row, find: Pictures) -> Sample:
+        options = among or (_options(row, choices) if choices else ())
+        golds = row.texts(answers) if answers else ()
+        return Sample(
+            id=str(row.get(id)),
+            task=VqaTask(
+                question=str(row.get(ask)),
+                choices=options,
+                context=str(row.get(context)) if context and row.has(context) else "",
+            ),
+            answers=golds,
+            choice=_right(row, right, options) if right and options else None,
+            pictures=_pictures(row, picture, find),
+            meta=_meta(row, meta),
+        )
+
+    return convert
+
+
+def caption(*, id: str, references: str, picture: str, meta: tuple[str, ...] = ()) -> Convert:
+    """Records that hold a picture with its captions; columns as in `question`."""
+
+    def convert(row: Row, find: Pictures) -> Sample:
+        return Sample(
+            id=str(row.get(id)),
+            task=CaptionTask(),
+            references=row.texts(references),
+            pictures=_pictures(row, picture, find),
+            meta=_meta(row, meta),
+        )
+
+    return convert
+
+
+def coco_captions(path: Path) -> Iterator[Row]:
+    """COCO's caption files: pictures, each with all captions that refer to it."""
+    captions: dict[str, list[str]] = {}
+    for n, annotation in enumerate(records(path, "annotations"), 1):
+        row = Row(annotation, f"{path}, annotation {n}")
+        captions.setdefault(str(row.get("image_id")), []).append(str(row.get("caption")))
+    for n, image in enumerate(records(path, "images"), 1):
+        row = Row(image, f"{path}, image {n}")
+        found = captions.get(str(row.get("id")))
+        if found:
+            yield Row(image | {"captions": found}, row.where)
+
+
+def _options(row: Row, choices: str) -> tuple[str, ...]:
+    columns = choices.split()
+    if len(columns) > 1:
+        return tuple(str(row.get(column)) for column in columns if row.has(column))
+    return tuple(str(option) for option in row.items(choices)) if row.has(choices) else ()
+
+
+def _right(row: Row, column: str, options: tuple[str, ...]) -> int | None:
+    """The place of the right option; None where the set keeps it secret."""
+    if not row.has(column):
+        return None
+    value = row.get(column)
+    if isinstance(value, str) and options.count(value) == 1:
+        return options.index(value)
+    if isinstance(value, str) and value in labels_for(options):
+        return labels_for(options).index(value)
+    at = row.whole(column)
+    if not 0 <= at < len(options):
+        raise UsageError(f"{row.where}: field {column!r} is {at}, but there are {len(options)} options")
+    return at
+
+
+def _pictures(row: Row, picture: str, find: Pictures) -> tuple[str | bytes, ...]:
+    names: list[str] = []
+    for each in picture.split("|"):
+        if each.startswith("@"):
+            columns = (
+                [name for name in row.record if name.startswith(each[1:-1])]
+                if each.endswith("*")
+                else [each[1:]]
+            )
+            found = [_embedded(row, column, find) for column in columns if row.has(column)]
+            if found:
+                return tuple(found)
+        else:
+            try:
+                names.append(each.format_map(row.record))
+            except KeyError as missing:
+                raise UsageError(
+                    f"{row.where}: no field {missing.args[0]!r}, which names the picture"
+                ) from None
+            except ValueError as fault:
+                raise UsageError(f"{row.where}: no picture's name can be made as {each!r}: {fault}") from None
+    if not names:
+        raise UsageError(f"{row.where}: no field {picture.lstrip('@')!r} with the picture")
+    return (find(*names),)
+
+
+def _embedded(row: Row, column: str, find: Pictures) -> str | bytes:
+    """A picture in a column: its bytes, its path, or its bytes in base64."""
+    value: Any = row.get(column)
+    if isinstance(value, dict):
+        held = cast(dict[str, Any], value)
+        value = held.get("bytes") or held.get("path")
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        if len(value) > 1000:  # longer than any path
+            return base64.b64decode(value)
+        return find(value)
+    raise UsageError(f"{row.where}: field {column!r} holds no picture but {type(value).__name__}")
+
+
+def _meta(row: Row, columns: tuple[str, ...]) -> dict[str, JsonValue]:
+    return {column: row.get(column) for column in columns if column in row.record}

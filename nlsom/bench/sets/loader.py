@@ -1,0 +1,147 @@
+"""Opening a set: finding its files, reading its samples lazily, choosing some of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from nlsom.bench.sample import Sample
+from nlsom.bench.sets.fields import Row
+from nlsom.bench.sets.records import Record, records
+from nlsom.bench.sets.spec import Files, Spec
+from nlsom.errors import ExtraMissing, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSet:
+    """A set on this machine. Iterating reads its files anew, one record at a time.
+
+    Attributes:
+        spec: Its declaration.
+        path: Its folder, or its one file.
+    """
+
+    spec: Spec
+    path: Path
+
+    def __iter__(self) -> Iterator[Sample]:
+        """All samples, in the order of the files.
+
+        Raises:
+            UsageError: A file is missing or has another layout; says which file and field.
+        """
+        root = self.path if self.path.is_dir() else self.path.parent
+        find = _Finder(root, self.spec.folders)
+        for row in self._rows(root):
+            yield self.spec.convert(row, find)
+
+    def samples(self, limit: int | None = None, *, seed: int | None = None) -> Iterator[Sample]:
+        """Some of the samples.
+
+        Args:
+            limit: How many; None for all.
+            seed: Draws them at random, without replacement, and keeps the order of the set; equal seeds
+                draw equal samples. None takes the first.
+        """
+        if limit is None or seed is None:
+            return islice(self, limit)
+        count = sum(1 for _ in self)
+        chosen = set(random.Random(seed).sample(range(count), min(limit, count)))  # noqa: S311 - no secret
+        return (sample for n, sample in enumerate(self) if n in chosen)
+
+    def _rows(self, root: Path) -> Iterator[Row]:
+        mains, files = self._layout(root)
+        if files.join:
+            seconds = sorted(root.glob(files.join))
+            if len(mains) != 1 or len(seconds) != 1:
+                raise UsageError(
+                    f"{root}: {len(mains)} files {files.pattern} and {len(seconds)} files {files.join}; "
+                    "a folder needs one of each (one folder a split)"
+                )
+            yield from _joined(mains[0], seconds[0], files)
+            return
+        for path in mains:
+            if files.read is not None:
+                yield from files.read(path)
+            else:
+                yield from (
+                    Row(each, f"{path}, record {n}") for n, each in enumerate(records(path, files.key), 1)
+                )
+
+    def _layout(self, root: Path) -> tuple[list[Path], Files]:
+        """The files of the first layout that is there."""
+        if self.path.is_file():
+            of_kind = [each for each in self.spec.layouts if Path(each.pattern).suffix == self.path.suffix]
+            return [self.path], (of_kind or list(self.spec.layouts))[0]
+        for files in self.spec.layouts:
+            found = sorted(path for path in root.glob(files.pattern) if path.is_file())
+            if found:
+                return found, files
+        wanted = " or ".join(files.pattern for files in self.spec.layouts)
+        raise UsageError(
+            f"{root}: holds no file {wanted} of the set {self.spec.name!r}; it is had from {self.spec.source}"
+        )
+
+
+def _joined(main: Path, second: Path, files: Files) -> Iterator[Row]:
+    """Records of two files side by side; what comes early in one waits for its other half.
+
+    Official files are in one order, so next to nothing waits.
+    """
+    waiting: dict[str, Record] = {}
+    others = enumerate(records(second, files.join_key), 1)
+    for n, record in enumerate(records(main, files.key), 1):
+        row = Row(record, f"{main}, record {n}")
+        name = str(row.get(files.on))
+        while name not in waiting:
+            m, other = next(others, (0, None))
+            if other is None:
+                raise UsageError(f"{second}: no record with {files.on} {name}, which {row.where} has")
+            waiting[str(Row(other, f"{second}, record {m}").get(files.on))] = other
+        yield Row(record | waiting.pop(name), row.where)
+
+
+class _Finder:
+    """Finds pictures by name: in the folder that held the last one, else in the set's folders."""
+
+    def __init__(self, root: Path, folders: tuple[str, ...]) -> None:
+        self._folders = [root / folder for folder in folders]
+
+    def __call__(self, *names: str) -> str:
+        for name in names:
+            if "://" in name or Path(name).is_absolute():
+                return name
+            for at, folder in enumerate(self._folders):
+                if (folder / name).is_file():
+                    self._folders.insert(0, self._folders.pop(at))
+                    return str(folder / name)
+        # Not here: the media gate will name the picture that is missing.
+        return str(self._folders[0] / names[0])
+
+
+def open_set(spec: Spec, path: str | Path | None = None) -> SampleSet:
+    """A set by its declaration.
+
+    Args:
+        spec: The declaration.
+        path: Its folder or file; may be left out for a set that comes as a Python package.
+
+    Raises:
+        UsageError: No path, or nothing there.
+        ExtraMissing: The package that holds the set is not installed.
+    """
+    if path is not None:
+        at = Path(path).expanduser()
+        if not at.exists():
+            raise UsageError(f"{at}: no such file or folder (set {spec.name!r} is had from {spec.source})")
+        return SampleSet(spec, at)
+    if not spec.package:
+        raise UsageError(f"set {spec.name!r} needs a path (`--path`); it is had from {spec.source}")
+    found = importlib.util.find_spec(spec.package)
+    if found is None or not found.submodule_search_locations:
+        raise ExtraMissing(f"the set {spec.name!r}", "bench")
+    return SampleSet(spec, Path(found.submodule_search_locations[0]))

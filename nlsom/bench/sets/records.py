@@ -1,0 +1,177 @@
+"""Reading records one after the other from JSON, JSON lines, CSV, TSV and Parquet, in flat memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from nlsom.errors import ExtraMissing, UsageError
+
+Record = dict[str, Any]
+"""One record; the items of a list are called "item0", "item1", …"""
+
+_CHUNK = 1 << 16
+_SPACE = " \t\r\n"
+
+
+def records(path: Path, key: str = "") -> Iterator[Record]:
+    """All records of a file, lazily.
+
+    Args:
+        path: A `.json` (one array, or an object that holds the array under `key`, or one object a line),
+            `.jsonl`, `.csv`, `.tsv` or `.parquet` file.
+        key: Where the array stands in an object; "" for none.
+
+    Yields:
+        The records; one without a field `number` gets its place from 1.
+
+    Raises:
+        UsageError: The file cannot be read in its format; says where.
+        ExtraMissing: Parquet without pyarrow.
+    """
+    readers = {".jsonl": _lines, ".csv": _table, ".tsv": _table, ".parquet": _parquet}
+    suffix = path.suffix.casefold()
+    if suffix == ".json":
+        found = _json(path, key)
+    elif suffix in readers:
+        found = readers[suffix](path)
+    else:
+        raise UsageError(f"{path}: cannot read {path.suffix or 'a file without suffix'!r}; {_FORMATS}")
+
+    for n, record in enumerate(found, 1):
+        yield {"number": n} | record
+
+
+_FORMATS = "sets come as .json, .jsonl, .csv, .tsv or .parquet"
+
+
+def _record(value: object, path: Path, n: int) -> Record:
+    if isinstance(value, dict):
+        return cast(Record, value)
+    if isinstance(value, list):
+        return {f"item{at}": item for at, item in enumerate(cast(list[Any], value))}
+    raise UsageError(f"{path}: record {n} is {type(value).__name__}, not an object")
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    with path.open(encoding="utf-8-sig") as file:
+        for n, line in enumerate(file, 1):
+            if line.strip():
+                try:
+                    value = json.loads(line)
+                except ValueError as fault:
+                    raise UsageError(f"{path}:{n}: not JSON: {fault}") from None
+                yield _record(value, path, n)
+
+
+def _table(path: Path) -> Iterator[Record]:
+    csv.field_size_limit(min(sys.maxsize, 1 << 30))  # MMBench holds pictures in base64
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")
+        for n, row in enumerate(rows, 2):
+            if None in row or None in row.values():
+                raise UsageError(
+                    f"{path}:{n}: has another number of fields than the {len(rows.fieldnames or ())} named"
+                )
+            yield dict(row)
+
+
+def _parquet(path: Path) -> Iterator[Record]:
+    try:
+        parquet: Any = import_module("pyarrow.parquet")  # an extra, and without types
+    except ImportError:
+        raise ExtraMissing(f"reading {path.name}", "bench") from None
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=16):
+            yield from cast(list[Record], batch.to_pylist())
+
+
+class _Stream:
+    """A JSON text read value by value."""
+
+    def __init__(self, file: io.TextIOBase, path: Path) -> None:
+        self._file, self._path, self._decoder = file, path, json.JSONDecoder()
+        self._held, self._at, self._ended = "", 0, False
+
+    def _more(self) -> None:
+        chunk = self._file.read(max(_CHUNK, len(self._held) - self._at))
+        self._held, self._at, self._ended = self._held[self._at :] + chunk, 0, not chunk
+
+    def peek(self) -> str:
+        """The next character that is no blank; "" at the end."""
+        while True:
+            while self._at < len(self._held) and self._held[self._at] in _SPACE:
+                self._at += 1
+            if self._at < len(self._held):
+                return self._held[self._at]
+            if self._ended:
+                return ""
+            self._more()
+
+    def take(self, expected: str) -> None:
+        """Passes over one character."""
+        found = self.peek()
+        if found != expected:
+            raise UsageError(f"{self._path}: not JSON: expected {expected!r}, found {found or 'the end'!r}")
+        self._at += 1
+
+    def value(self) -> object:
+        """The next whole value."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._held, self._at)
+            except ValueError as fault:
+                if self._ended:
+                    raise UsageError(f"{self._path}: not JSON: {fault}") from None
+            else:
+                # A number at the end of what is held may go on.
+                if end < len(self._held) or self._ended:
+                    self._at = end
+                    return value
+            self._more()
+
+
+def _json(path: Path, key: str) -> Iterator[Record]:
+    with path.open(encoding="utf-8-sig") as file:
+        stream = _Stream(file, path)
+        if stream.peek() == "{" and not key:  # JSON lines by another name
+            n = 0
+            while stream.peek():
+                yield _record(stream.value(), path, n := n + 1)
+            return
+        if key and stream.peek() == "{":
+            _find(stream, path, key)
+        yield from (_record(value, path, n) for n, value in enumerate(_array(stream), 1))
+
+
+def _find(stream: _Stream, path: Path, key: str) -> None:
+    """Goes to the value under a key of the outermost object."""
+    seen: list[str] = []
+    stream.take("{")
+    while stream.peek() != "}":
+        name = str(stream.value())
+        stream.take(":")
+        if name == key:
+            if stream.peek() != "[":
+                raise UsageError(f"{path}: field {key!r} is no array")
+            return
+        seen.append(name)
+        stream.value()
+        if stream.peek() == ",":
+            stream.take(",")
+    raise UsageError(f"{path}: has no field {key!r} (its fields: {', '.join(seen) or 'none'})")
+
+
+def _array(stream: _Stream) -> Iterator[object]:
+    stream.take("[")
+    while stream.peek() != "]":
+        yield stream.value()
+        if stream.peek() != "]":
+            stream.take(",")

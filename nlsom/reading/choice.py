@@ -1,0 +1,266 @@
+"""Reading which option a reply chooses.
+
+Rules, as a careful reader would state them:
+
+1. A reply that is nothing but a label, or nothing but an option's text, chooses that option.
+2. Otherwise the last explicit statement counts ("the answer is B", "Answer: B", a box, a tag,
+   "no, actually C").
+3. Otherwise what is plainly decided counts: the reply begins with the option, ends with it as a sentence of
+   its own, names it in full ("(B) a cat"), or says "I choose B", "it is B", "B is correct".
+4. Otherwise the only option that is mentioned at all counts.
+
+What is denied ("not B", "A does not fit") is no choice. Two options at the same level, options joined
+by "or" or "and", a label that contradicts the text beside it, and a change of mind that goes nowhere are no
+answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from nlsom.reading import phrases
+from nlsom.reading.clean import clean
+from nlsom.reading.mention import WORD, Mention, find_labels, find_texts, fold, without_article
+from nlsom.reading.number import number_in_words
+from nlsom.reading.short import without_lead
+from nlsom.reading.unknown import says_unknown
+
+_NEAR = 160  # characters on either side of a mention that are looked at
+_SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)")
+_CLAUSE_END = re.compile(
+    r"[,.;!?\n](?:\s|$)|(?<!thing )(?<!all )\bbut\b|\b(?:so|therefore|hence|thus)\b", re.I
+)
+
+_NAME = re.compile(r"\A\W*(?:option|choice|answer)\b\s*:?", re.I)
+_EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
+
+Read = tuple[int | None, str]
+
+
+def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Read:
+    """Finds the one option that a reply names.
+
+    Args:
+        text: The reply, as it came.
+        options: The texts of the options.
+        labels: What each is called in the prompt ("A", "B", … or "1", "2", …).
+
+    Returns:
+        The index of the option, or None; and how it was found, or why not.
+    """
+    plain = clean(text)
+    if not plain:
+        return None, "the reply is empty"
+    for whole in dict.fromkeys((plain, without_lead(plain))):
+        if (alone := _alone(whole, options, labels)) is not None:
+            return alone
+    texts = find_texts(plain, options, labels)
+    mentions = sorted([*texts, *find_labels(plain, labels, texts)], key=lambda mention: mention.start)
+    return _Judge(plain, options, mentions).judge()
+
+
+def _alone(plain: str, options: Sequence[str], labels: Sequence[str]) -> Read | None:
+    """The reply that is nothing but a label or an option."""
+    bare = _EDGES.sub("", _NAME.sub("", plain))
+    if bare in labels:
+        return labels.index(bare), "the label alone"
+    for same in (fold, _bare, _as_number):
+        said = same(plain)
+        matching = [at for at, option in enumerate(options) if said and same(option) == said]
+        if len(matching) == 1:
+            return matching[0], "the option's text alone"
+        if matching:
+            return None, "several options have that text"
+    for at, label in enumerate(labels):
+        if bare.casefold() == label.casefold():
+            return at, "the label alone"
+    return None
+
+
+def _bare(words: str) -> str:
+    return without_article(fold(words))
+
+
+def _as_number(words: str) -> str:
+    plain = fold(words)
+    value = number_in_words(plain)
+    return plain if value is None and plain.isdecimal() else "" if value is None else str(value)
+
+
+class _Judge:
+    """Weighs the mentions in one reply; they are known by their place in order."""
+
+    def __init__(self, plain: str, options: Sequence[str], mentions: Sequence[Mention]) -> None:
+        self.plain, self.options, self.mentions = plain, options, mentions
+        self.joins = [self._join(one, other) for one, other in pairwise(mentions)]
+        self.denied = self._denied()
+
+    def judge(self) -> Read:
+        """The option that the mentions come down to."""
+        held = [n for n in range(len(self.mentions)) if n not in self.denied]
+        anew = [over.end() for over in phrases.STARTED_OVER.finditer(self.plain)]
+        if anew and held and self.mentions[held[0]].start < anew[-1]:
+            held = [n for n in held if self.mentions[n].start >= anew[-1]]
+            if not held:
+                return None, "a change of mind that names no option"
+        if not held:
+            return None, "only denied options are named" if self.mentions else "no option is named"
+        by_grade: dict[int, list[int]] = {grade: [] for grade in range(4)}
+        for n in held:
+            by_grade[self._grade(n)].append(n)
+        if by_grade[3]:
+            return self._settle(by_grade[3][-1:], "the last explicit statement")
+        stated = [cue.start() for cue in phrases.ANSWER_FOLLOWS.finditer(self.plain)]
+        if stated and stated[-1] > self.mentions[held[-1]].start:
+            return None, "the stated answer is none of the options"
+        if by_grade[2]:
+            return self._settle(by_grade[2], "the option that is decided for")
+        return self._only_mentioned(by_grade[1])
+
+    def _only_mentioned(self, mentioned: list[int]) -> Read:
+        unknown = [n for n in mentioned if says_unknown(self.options[self.mentions[n].at])]
+        if unknown:
+            mentioned = unknown
+        elif says_unknown(self.plain):
+            return None, "the reply says it cannot tell"
+        if not mentioned:
+            return None, "no option is named"
+        return self._settle(mentioned, "the only option named")
+
+    def _settle(self, chosen: Sequence[int], why: str) -> Read:
+        """One option, unless the reply contradicts itself about it."""
+        first = self.mentions[chosen[0]]
+        if any(self.mentions[n].at != first.at for n in chosen):
+            return None, "several options are named"
+        if any(self._joined(n) for n in chosen):
+            return None, "several options are joined"
+        if any(self._contradicted(n) for n in chosen):
+            return None, "a label and the text beside it disagree"
+        said = fold(self.options[first.at])
+        if sum(fold(option) == said for option in self.options) > 1 and not any(
+            self.mentions[n].by_label for n in chosen
+        ):
+            return None, "several options have that text"
+        return first.at, why
+
+    def _grade(self, n: int) -> int:
+        """3 explicit, 2 decided for, 1 mentioned, 0 nothing that counts."""
+        mention, before, after = self.mentions[n], self._before(n), self._after(n)
+        if phrases.CORRECTED.search(before) or phrases.EXPLICIT.search(before):
+            return 3
+        first = mention.start < _NEAR and not before.strip(" \"'([")
+        listed = before.rstrip(" ([").endswith("\n") and phrases.LISTED.match(after)
+        leads = (first or (listed and mention.by_label)) and phrases.LEADS.match(after)
+        if mention.kind == "lower":
+            if (leads and phrases.LISTED.match(after)) or phrases.DECIDED.search(before):
+                return 2
+            return 1 if phrases.NAMED.search(before) else 0
+        if self._in_full(n):
+            return 2
+        if phrases.DECIDED.search(before) and (mention.by_label or self._alone_in_sentence(n)):
+            return 2
+        # "Yes, there is …" decides; "dog food on the floor" merely begins with the word.
+        if leads and (mention.by_label or re.match(r"\s*(?:[,.;:!\n]|$)", after)):
+            return 2
+        if phrases.PRAISED.match(after) or self._ruled(n):
+            return 2
+        said = phrases.SENTENCE_BEGINS.search(before) or (mention.by_label and phrases.IS.search(before))
+        if said and phrases.SENTENCE_ENDS.match(after):
+            return 2
+        return 1 if mention.kind in ("marked", "text") or phrases.NAMED.search(before) else 0
+
+    def _before(self, n: int) -> str:
+        start = self.mentions[n].start
+        return self.plain[max(0, start - _NEAR) : start]
+
+    def _after(self, n: int) -> str:
+        end = self.mentions[n].end
+        return self.plain[end : end + _NEAR]
+
+    def _alone_in_sentence(self, n: int) -> bool:
+        """Whether "it is a dog" is all that its sentence names: "it is a dog beside a cat" names two."""
+        end = _SENTENCE_END.search(self.plain, self.mentions[n].end)
+        stop = end.start() if end else len(self.plain)
+        for other in range(n + 1, len(self.mentions)):
+            mention = self.mentions[other]
+            if mention.start >= stop:
+                break
+            if not mention.by_label and mention.at != self.mentions[n].at and other not in self.denied:
+                return False
+        return True
+
+    def _denied(self) -> set[int]:
+        """Which mentions are denied: in "A, B and C are wrong" all three, in "not A, B" only the first."""
+        links = [self._listed_with_next(n) for n in range(len(self.joins))]
+        denied: set[int] = set()
+        for n in range(len(self.mentions)):
+            clause = _CLAUSE_END.split(self._before(n))[-1]
+            if phrases.DENIED_BEFORE.search(clause) or (n and links[n - 1] and n - 1 in denied):
+                denied.add(n)
+        for n in reversed(range(len(self.mentions))):
+            if self._denied_after(n) or (n + 1 in denied and (links[n] or self._in_full(n))):
+                denied.add(n)
+        return denied
+
+    def _denied_after(self, n: int) -> bool:
+        ruled = self._ruled(n)
+        return bool(phrases.DENIED_AFTER.match(self._after(n)) or (ruled and ruled["out"]))
+
+    def _ruled(self, n: int) -> re.Match[str] | None:
+        """The "no" of "A: no", unless it is an option itself, as in "B: No"."""
+        ruled = phrases.RULED.match(self.plain, self.mentions[n].end) if self.mentions[n].by_label else None
+        if ruled and n + 1 < len(self.mentions) and self.mentions[n + 1].start < ruled.end():
+            return None
+        return ruled
+
+    def _in_full(self, n: int) -> bool:
+        """Whether a label has its own text behind it: "(B) a cat"."""
+        mention = self.mentions[n]
+        if not mention.by_label or n + 1 == len(self.mentions):
+            return False
+        text, gap = self.mentions[n + 1], phrases.BESIDE_LABEL.match(self.plain, mention.end)
+        return not text.by_label and text.at == mention.at and bool(gap) and text.start <= gap.end()
+
+    def _listed_with_next(self, n: int) -> bool:
+        """Whether a mention and the next belong to one list that a word ("and", "or") closes."""
+        while n < len(self.joins) and self.joins[n]:
+            if phrases.AND_OR.search(self.plain, self.mentions[n].end, self.mentions[n + 1].start):
+                return True
+            n += 1
+        return False
+
+    def _join(self, one: Mention, other: Mention) -> bool:
+        return (
+            one.at != other.at
+            and other.start - one.end < _NEAR
+            and phrases.JOINT.fullmatch(self.plain, one.end, other.start) is not None
+        )
+
+    def _joined(self, n: int) -> bool:
+        """Whether the mention is one of several: "A or B"."""
+        with_last = n > 0 and self.joins[n - 1] and n - 1 not in self.denied
+        last = n + 1 if self._in_full(n) else n  # "(A) a dog or (B) a cat"
+        with_next = last < len(self.joins) and self.joins[last] and last + 1 not in self.denied
+        return with_last or with_next
+
+    def _contradicted(self, n: int) -> bool:
+        """Whether label and text of different options stand side by side: "B. a dog" where B is a cat."""
+        mention = self.mentions[n]
+        if not mention.by_label:  # "a dog (B)"
+            return any(
+                m.kind == "marked" and m.at != mention.at and self._touch(mention, m)
+                for m in self.mentions[n + 1 : n + 2]
+            )
+        gap = phrases.BESIDE_LABEL.match(self.plain, mention.end)
+        edge = gap.end() if gap else mention.end
+        beside = [m.at for m in self.mentions[n + 1 : n + 3] if m.kind == "text" and m.start <= edge]
+        if mention.kind == "marked":
+            beside += [
+                m.at for m in self.mentions[max(0, n - 1) : n] if not m.by_label and self._touch(m, mention)
+            ]
+        return bool(beside) and mention.at not in beside
+
+    def _touch(self, one: Mention, other: Mention) -> bool:
+        return not re.search(rf"[{WORD}]", self.plain[one.end : other.start])

@@ -1,0 +1,73 @@
+"""Reading numbers."""
+
+from __future__ import annotations
+
+import re
+
+from nlsom.reading.clean import clean
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
+_LARGE = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBER_WORDS = {word: value for value, word in enumerate(_SMALL.split())} | {
+    word: 10 * n for n, word in enumerate(_LARGE.split(), 2)
+}
+
+_TENS = "|".join(word for word, value in NUMBER_WORDS.items() if value >= 20)
+_UNITS = "|".join(word for word, value in NUMBER_WORDS.items() if 0 < value < 10)
+_IN_WORDS = re.compile(rf"\b(?:(?:{_TENS})[- ](?:{_UNITS})|{'|'.join(NUMBER_WORDS)})\b", re.I)
+_IN_DIGITS = re.compile(r"(?<![\w.,:/])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w]|[.,:/]\d)")
+_STATED = re.compile(
+    r"(?:\banswer(?: is|:)|\btotal (?:is|of)|=)\s*(?:about |exactly |a total of )?(?=\S)", re.I
+)
+
+
+def number_in_words(words: str) -> int | None:
+    """The value of a whole number up to 99 in English words, None for anything else."""
+    parts = words.casefold().replace("-", " ").split()
+    if not parts or len(parts) > 2 or any(part not in NUMBER_WORDS for part in parts):
+        return None
+    values = [NUMBER_WORDS[part] for part in parts]
+    if len(values) == 2 and not (values[0] >= 20 and 0 < values[1] < 10):
+        return None
+    return sum(values)
+
+
+def read_number(text: str, *, decimals: bool = False) -> tuple[str | None, str]:
+    """Finds the one number that a reply gives, in digits or in English words up to 99.
+
+    A number that is stated as the answer ("Answer: 3", "2 + 1 = 3") counts before others.
+
+    Args:
+        text: The reply, as it came.
+        decimals: Whether a number with a fractional part is an answer.
+
+    Returns:
+        The number in digits without separators, or None; and how it was found, or why not.
+    """
+    plain = clean(text)
+    stated = list(_STATED.finditer(plain))
+    if stated:
+        tail = plain[stated[-1].end() :].split("\n", 1)[0]
+        found = _numbers(re.split(r"[.;](?:\s|$)", tail, maxsplit=1)[0])
+        if len(found) == 1:
+            return _checked(found.pop(), decimals, "the number stated as the answer")
+    found = _numbers(plain)
+    if len(found) != 1:
+        return None, "no number" if not found else "several numbers"
+    return _checked(found.pop(), decimals, "the only number")
+
+
+def _numbers(text: str) -> set[str]:
+    digits = {found[0].replace(",", "") for found in _IN_DIGITS.finditer(text)}
+    words = {str(number_in_words(found[0])) for found in _IN_WORDS.finditer(text)}
+    return digits | (words if not digits else set())
+
+
+def _checked(number: str, decimals: bool, why: str) -> tuple[str | None, str]:
+    if "." in number and not decimals:
+        whole, _, fraction = number.partition(".")
+        return (whole, why) if not fraction.strip("0") else (None, "not a whole number")
+    return number, why

@@ -1,0 +1,22 @@
+"""Anything that is asked in words and answered in words."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from nlsom.form import ChoiceForm, Form, TextForm
+from nlsom.task.base import Task
+
+
+class GeneralTask(Task):
+    """A task in plain words, such as to write something; with choices, to decide something."""
+
+    kind: ClassVar[str] = "general"
+
+    def describe(self) -> str:
+        """The task in words, for the head of a prompt."""
+        return f"Task: {self.question}"
+
+    def form(self) -> Form:
+        """A text of a paragraph or two."""
+        return ChoiceForm(options=self.choices) if self.choices else TextForm(max_tokens=300)

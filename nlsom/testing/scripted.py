@@ -1,0 +1,96 @@
+"""A model that fills forms without being one: for trying out societies, and for measuring nlsom itself."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import random
+from collections.abc import Callable
+
+from nlsom.errors import ModelError
+from nlsom.form import (
+    ApprovalForm,
+    ChoiceForm,
+    Form,
+    JsonForm,
+    NumberForm,
+    RankingForm,
+    ScoresForm,
+    TextForm,
+    YesNoForm,
+)
+from nlsom.message import Usage
+from nlsom.model.contract import Completion, Prompt, Settings
+
+_WHO = ("a cat", "two dogs", "a woman", "three children", "a red bus", "an old man", "some birds", "a boat")
+_WHERE = ("on the left", "in front of a house", "under a tree", "near the water", "on the street", "at night")
+
+
+class Scripted:
+    """Picks an option, ranks, scores or says a short sentence, by seed; in the form that is wanted.
+
+    Args:
+        scripted: Seed: another one says other things.
+        seconds: How long a completion takes.
+        say: Says what the reply is instead, from prompt and form; None leaves it to the seed.
+
+    Attributes:
+        calls: How many completions it gave.
+        prompts: The prompts it was given, if `keep` was set.
+    """
+
+    sees = True
+
+    def __init__(
+        self,
+        scripted: int = 0,
+        *,
+        seconds: float = 0.0,
+        keep: bool = False,
+        say: Callable[[Prompt, Form], str | None] | None = None,
+    ) -> None:
+        self.identity = f"scripted-{scripted}/1"
+        self.calls = 0
+        self.prompts: list[Prompt] = []
+        self._seed, self._seconds, self._keep, self._say = scripted, seconds, keep, say
+
+    async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
+        """Says something that fits the form; the same for the same seed and the same form.
+
+        Raises:
+            ModelError: The form is a JSON schema, which a script cannot fill.
+        """
+        del settings
+        self.calls += 1
+        if self._keep:
+            self.prompts.append(prompt)
+        await asyncio.sleep(self._seconds)
+        told = f"{self._seed} {seed} {form.model_dump_json()}".encode("utf-8", "surrogatepass")
+        chance = random.Random(hashlib.sha256(told).digest())  # noqa: S311
+        said = self._say(prompt, form) if self._say is not None else None
+        text = said if said is not None else _reply(form, chance)
+        sure = math.log(0.5 + chance.random() / 2) if isinstance(form, ChoiceForm | YesNoForm) else None
+        usage = Usage(calls=1, prompt_tokens=len(prompt.text) // 4, completion_tokens=len(text) // 4 + 1)
+        return Completion(text, sure, usage)
+
+
+def _reply(form: Form, chance: random.Random) -> str:
+    match form:
+        case ChoiceForm():
+            return chance.choice(form.labels)
+        case YesNoForm():
+            return chance.choice(("yes", "no"))
+        case NumberForm():
+            return str(chance.randrange(10))
+        case ApprovalForm():
+            return ", ".join(label for label in form.labels if chance.random() < 0.5) or "none"
+        case RankingForm():
+            return " > ".join(chance.sample(form.labels, len(form.labels)))
+        case ScoresForm():
+            return ", ".join(f"{label}={chance.randint(form.low, form.high)}" for label in form.labels)
+        case TextForm():
+            who, where = chance.choice(_WHO), chance.choice(_WHERE)
+            return who if form.short else f"I see {who} {where}."
+        case JsonForm():
+            raise ModelError("a scripted model cannot fill a JSON schema")

@@ -1,0 +1,142 @@
+"""`nlsom models up | status | logs | down | plan`: vLLM servers on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from nlsom.errors import ModelUnavailable
+from nlsom_serve import vllm
+from nlsom_serve.cli.options import AsJson
+from nlsom_serve.cli.screen import err, out, print_json
+
+Profiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PROFILE…", help="Shipped profiles, YAML files, or NAME=PROFILE.", autocompletion=vllm.shipped
+    ),
+]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Servers; all, if none is named.")]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--vllm", metavar="PATH", envvar="NLSOM_VLLM", help="The virtual environment that holds vLLM."
+    ),
+]
+
+
+def _show(progress: vllm.Progress) -> None:
+    err.print(f"[dim]{progress.seconds:6.1f} s[/]  {escape(progress.name)}: {escape(progress.stage)}")
+
+
+def up(
+    profiles: Profiles,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Leaves them up when this command ends.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Prints what would be run.")] = False,
+    where: Where = None,
+) -> None:
+    """Starts vLLM servers and waits until they answer; Ctrl-C takes them down again.
+
+    Example: `nlsom models up small-vlm --detach`
+    """
+    asyncio.run(_up(profiles, detach, dry_run, where))
+
+
+async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | None) -> None:
+    if dry_run:
+        for launch in await vllm.prepared(profiles, python=where):
+            out.print(f"# {launch.url}, configured by {launch.config_path}", markup=False, soft_wrap=True)
+            out.print(launch.config, markup=False, soft_wrap=True)
+            out.print(launch.shell, markup=False, soft_wrap=True)
+        return
+    if detach:
+        _told(await vllm.up(profiles, python=where, progress=_show))
+        return
+    async with vllm.serving(profiles, python=where, progress=_show) as servers:
+        _told(servers)
+        ended = await vllm.first_end(servers)
+    raise ModelUnavailable(f"the server {ended.name!r} has ended; its log: {ended.log}")
+
+
+def _told(servers: tuple[vllm.Server, ...]) -> None:
+    for server in servers:
+        out.print(
+            f"[green]up[/]  {escape(server.name)}  {server.url}/v1  {escape(server.model)}", soft_wrap=True
+        )
+
+
+def status(json: AsJson = False) -> None:
+    """Says how the servers are: health, queue, prefix-cache hits, tokens a second.
+
+    Example: `nlsom models status`
+    """
+    found = asyncio.run(vllm.status())
+    if json:
+        print_json([{**asdict(one), "server": one.server.model_dump(mode="json")} for one in found])
+        return
+    if not found:
+        out.print("no server is up; start one with: nlsom models up PROFILE")
+        return
+    columns = ("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
+    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for one in found:
+        metrics = one.metrics
+        hits = "–" if metrics is None or metrics.hit_rate is None else f"{metrics.hit_rate:.0%}"
+        rate = "–" if one.generation_rate is None else f"{one.generation_rate:.0f}"
+        queue = ("–", "–") if metrics is None else (str(metrics.running), str(metrics.waiting))
+        told = (one.server.name, one.state, one.server.model, one.server.url, *queue, hits, rate)
+        table.add_row(*map(escape, told))
+    out.print(table)
+
+
+def logs(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Goes on until the server has ended.")
+    ] = False,
+) -> None:
+    """Prints the log of a server.
+
+    Example: `nlsom models logs small-vlm --follow`
+    """
+
+    async def show() -> None:
+        async for line in vllm.logs(name, follow=follow):
+            out.print(line, markup=False, soft_wrap=True)
+
+    asyncio.run(show())
+
+
+def down(names: Names = None) -> None:
+    """Stops servers, every process of each.
+
+    Example: `nlsom models down small-vlm`
+    """
+    ended = asyncio.run(vllm.down(names or ()))
+    for server in ended:
+        out.print(f"down  {escape(server.name)}")
+    if not ended:
+        out.print("no server is up")
+
+
+def plan(profiles: Profiles, json: AsJson = False) -> None:
+    """Estimates the memory of profiles, and shows the arithmetic.
+
+    Example: `nlsom models plan middle-vlm`
+    """
+    found = asyncio.run(vllm.plans(profiles))
+    if json:
+        print_json([{**asdict(one), "fits": one.fits, "cache_gib": one.cache_gib} for one in found])
+        return
+    for one in found:
+        fits = "[green]fits[/]" if one.fits else "[red]does not fit[/]"
+        out.print(f"[bold]{escape(one.profile)}[/]  {fits}")
+        for line in one.lines:
+            out.print(f"  {escape(line)}", soft_wrap=True)

@@ -1,0 +1,37 @@
+"""vLLM servers on this machine: started, watched, asked how they are, stopped.
+
+Plain async functions; the command line's `nlsom models` is a thin layer over them.
+
+    async with serving(["small-vlm"]) as servers:     # ends with the block, or with this process
+        ...
+    servers = await up(["small-vlm"], detach=True)    # stays, until `await down(["small-vlm"])`
+"""
+
+from nlsom_serve.vllm.launch import Launch, Progress
+from nlsom_serve.vllm.metrics import Metrics
+from nlsom_serve.vllm.plan import Plan
+from nlsom_serve.vllm.profiles import Profile, load, shipped
+from nlsom_serve.vllm.servers import down, find, plans, prepared, serving, up
+from nlsom_serve.vllm.state import Server
+from nlsom_serve.vllm.watch import Status, first_end, logs, status
+
+__all__ = [
+    "Launch",
+    "Metrics",
+    "Plan",
+    "Profile",
+    "Progress",
+    "Server",
+    "Status",
+    "down",
+    "find",
+    "first_end",
+    "load",
+    "logs",
+    "plans",
+    "prepared",
+    "serving",
+    "shipped",
+    "status",
+    "up",
+]

@@ -1,0 +1,291 @@
+"""Starts one `vllm serve`: finds vLLM, checks what can be checked, watches the log until it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from nlsom.errors import ModelUnavailable, UsageError
+from nlsom_serve.vllm import guard, log, state
+from nlsom_serve.vllm.profiles import Profile
+from nlsom_serve.vllm.state import Server
+
+_TAIL = 256 * 1024
+"""Bytes of a log's end in which the reason of a failure is looked for."""
+_PYTHON_MODULE = "vllm.entrypoints.cli.main"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the start of a server has come.
+
+    Attributes:
+        name: The server.
+        stage: Such as `loading weights: 50%`, `KV cache: 46,592 tokens`, `serving`.
+        seconds: Since it was started.
+    """
+
+    name: str
+    stage: str
+    seconds: float
+
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What would be run, and where.
+
+    Attributes:
+        profile: The server.
+        command: The command line.
+        config: Text of the file that the command reads (vLLM's own YAML).
+        config_path: Where it is written.
+        url: Where the server will answer.
+        env: Environment variables that are set for it.
+    """
+
+    profile: Profile
+    command: tuple[str, ...]
+    config: str
+    config_path: Path
+    url: str
+    env: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all that makes the server what it is, but for its port."""
+        kept = {key: value for key, value in json.loads(self.config).items() if key != "port"}
+        text = json.dumps([kept, self.env, self.command[:-1]], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def shell(self) -> str:
+        """The command for a shell, to be read or copied."""
+        return shlex.join([*(f"{key}={value}" for key, value in sorted(self.env.items())), *self.command])
+
+
+async def find_vllm(given: str | None = None) -> tuple[str, ...]:
+    """The command that `vllm` is, before `serve`.
+
+    Looked for in `given`, in the environment variable NLSOM_VLLM (each a virtual environment, a Python, or a
+    `vllm` command), beside this Python, and on the PATH.
+
+    Raises:
+        UsageError: What was named is no vLLM.
+        ModelUnavailable: There is none.
+    """
+    named = given or os.environ.get("NLSOM_VLLM")
+    if named:
+        source = "--vllm" if given else "NLSOM_VLLM"
+        command = await asyncio.to_thread(_command_at, named)
+        if command is None:
+            raise UsageError(
+                f"{source}: {named} is neither a virtual environment nor a Python nor a `vllm` command"
+            )
+    else:
+        beside = Path(sys.executable).parent / "vllm"
+        found = str(beside) if beside.is_file() else shutil.which("vllm")
+        if found is None:
+            raise ModelUnavailable(
+                "vLLM is not installed. It pins its dependencies, so give it a virtual environment of its "
+                "own: python -m venv ~/vllm && ~/vllm/bin/pip install vllm, then export NLSOM_VLLM=~/vllm"
+            )
+        command = (found,)
+    if len(command) > 1:
+        # A Python. Asking vLLM itself would import all of it: half a minute on a busy machine.
+        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('vllm') is None)"
+        process = await asyncio.create_subprocess_exec(
+            command[0], "-c", look, stdin=asyncio.subprocess.DEVNULL
+        )
+        if await process.wait():
+            raise ModelUnavailable(f"no vLLM in {command[0]}: {command[0]} -m pip install vllm")
+    return command
+
+
+def _command_at(named: str) -> tuple[str, ...] | None:
+    path = Path(named).expanduser().absolute()
+    if path.is_dir():
+        script, python = path / "bin" / "vllm", path / "bin" / "python"
+        if script.is_file():
+            return (str(script),)
+        return (str(python), "-m", _PYTHON_MODULE) if python.is_file() else None
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        return None
+    return (str(path),) if path.name == "vllm" else (str(path), "-m", _PYTHON_MODULE)
+
+
+def prepare(profile: Profile, command: tuple[str, ...], *, taken: set[int]) -> Launch:
+    """Says what would be run for a profile; starts and writes nothing.
+
+    Args:
+        profile: The server.
+        command: What `find_vllm` found.
+        taken: Ports that other servers of the same call will take; this one's is added.
+
+    Raises:
+        UsageError: The model's folder is missing, or it takes a port that is taken.
+    """
+    model = profile.model
+    if model.startswith("/") and not Path(model).exists():
+        raise UsageError(
+            f"{profile.name}: no model at {model}: correct `vllm.model` in the profile, or fetch the model"
+        )
+    host = str(profile.vllm["host"])
+    asked = profile.vllm.get("port")
+    if asked is None:
+        port = next((n for n in range(8000, 9000) if n not in taken and _is_free(host, n)), None)
+        if port is None:
+            raise ModelUnavailable(f"{profile.name}: no port from 8000 to 8999 is free on {host}")
+    else:
+        port = int(profile.number("port", 0))
+        if port in taken or not _is_free(host, port):
+            raise UsageError(
+                f"{profile.name}: port {port} is in use on {host}: stop what listens there (`nlsom models "
+                "status` shows our own), or set another `port` in the profile, or none to have one chosen"
+            )
+    taken.add(port)
+    config = json.dumps(profile.vllm | {"port": port}, indent=2, sort_keys=True)  # JSON is YAML
+    path = state.path_of(profile.name).with_suffix(".vllm.yaml")
+    near = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 (compared, not bound)
+    near = f"[{near}]" if ":" in near else near
+    full = (*command, "serve", "--config", str(path))
+    return Launch(profile, full, config, path, f"http://{near}:{port}", dict(profile.facts.env))
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
+    """Starts a server in a session of its own.
+
+    Returns:
+        The server, and for one that is not detached a file descriptor: the server ends when it is closed,
+        which the kernel does when this process ends in whatever way.
+    """
+    server_log = launch.config_path.with_suffix("").with_suffix(".log")
+    server_log.parent.mkdir(parents=True, exist_ok=True)
+    launch.config_path.write_text(launch.config)
+    mode = "detached" if detach else "attached"
+    command = [sys.executable, "-I", guard.__file__, mode, str(guard.GRACE), *launch.command]
+    env = os.environ | {"VLLM_NO_USAGE_STATS": "1", "PYTHONUNBUFFERED": "1"} | launch.env
+    reads, holds = (None, None) if detach else os.pipe()
+    written = os.open(server_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    given = reads if reads is not None else os.open(os.devnull, os.O_RDONLY)
+    try:
+        # Not asyncio's subprocess, whose transport kills what still runs when the loop closes.
+        pid = os.posix_spawn(
+            command[0],
+            command,
+            env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, *fds) for fds in ((given, 0), (written, 1), (written, 2))],
+            setsid=True,
+        )
+    finally:
+        os.close(given)
+        os.close(written)
+    server = Server(
+        name=launch.profile.name,
+        model=launch.profile.served,
+        url=launch.url,
+        pid=pid,
+        born=state.birth(pid) or "",
+        since=time.time(),
+        log=str(server_log),
+        detached=detach,
+        config=launch.digest,
+        facts=launch.profile.facts,
+    )
+    state.write(server)
+    return server, holds
+
+
+async def wait_ready(server: Server, progress: Report | None = None, *, patience: float) -> None:
+    """Waits until a server answers, and reports the stages that its log shows.
+
+    Raises:
+        ModelUnavailable: It ended before, or did not answer in time; the message has the log's own reason.
+    """
+    started = time.monotonic()
+    read, last = 0, ""
+
+    def report(stage: str) -> None:
+        nonlocal last
+        if stage != last and progress:
+            progress(Progress(server.name, stage, time.monotonic() - started))
+        last = stage
+
+    report("starting")
+    async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
+        while True:
+            alive = await asyncio.to_thread(_reap_or_alive, server)
+            fresh, read = await asyncio.to_thread(_read_from, server.log, read)
+            for line in fresh:
+                if stage := log.stage(line):
+                    report(stage)
+            if not alive:
+                raise ModelUnavailable(await asyncio.to_thread(_why_ended, server))
+            if await healthy(client, server):
+                report("serving")
+                return
+            if time.monotonic() - started > patience:
+                raise ModelUnavailable(
+                    f"{server.name} did not answer within {patience:g} s; it has come to: {last}\n"
+                    f"  its log: {server.log}"
+                )
+            await asyncio.sleep(0.25)
+
+
+async def healthy(client: httpx.AsyncClient, server: Server) -> bool:
+    """Whether a server says that it is well."""
+    try:
+        return (await client.get(f"{server.url}/health")).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _reap_or_alive(server: Server) -> bool:
+    reap(server.pid)
+    return server.alive
+
+
+def reap(pid: int) -> None:
+    """Takes note that a child has ended, if it has: until then its pid is kept."""
+    with contextlib.suppress(ChildProcessError):  # started by another process, or reaped before
+        os.waitpid(pid, os.WNOHANG)
+
+
+def _read_from(path: str, at: int) -> tuple[list[str], int]:
+    """Whole lines of a log from a byte on, and the byte after them. Progress bars end lines with a return."""
+    with open(path, "rb") as file:
+        file.seek(at)
+        data = file.read()
+    whole = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    return data[:whole].decode(errors="replace").splitlines(), at + whole
+
+
+def _why_ended(server: Server) -> str:
+    size = os.path.getsize(server.log)
+    lines, _ = _read_from(server.log, max(0, size - _TAIL))
+    return f"{server.name} ended: {log.reason(lines)}\n  its log: {server.log}"

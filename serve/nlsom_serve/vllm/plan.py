@@ -1,0 +1,275 @@
+"""Whether a model fits: memory estimated from its config.json, with the arithmetic shown.
+
+An estimate, to choose a profile by; what is exact, vLLM measures when it starts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from pydantic import Field
+
+from nlsom.errors import UsageError
+from nlsom.message import Frozen
+
+if TYPE_CHECKING:
+    from nlsom_serve.vllm.profiles import Profile
+
+GIB = 1 << 30
+_GPU_OVERHEAD = 2.0
+"""GiB a GPU for the CUDA context, activations and captured graphs; more with very long batches."""
+_CPU_OVERHEAD = 2.4
+"""GiB for the three processes of a CPU server beside weights and cache (measured, vLLM 0.32)."""
+_CPU_CACHE = 4.0
+"""GiB that vLLM's CPU build takes for its cache where VLLM_CPU_KVCACHE_SPACE is not set."""
+_BYTES = {
+    "float32": 4.0,
+    "float": 4.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "awq": 0.56,
+    "gptq": 0.56,
+    "bitsandbytes": 0.56,
+}
+
+
+class Shape(Frozen):
+    """The size of a model.
+
+    Attributes:
+        parameters: All of them, vision tower and every expert included.
+        layers: Layers that keep keys and values.
+        kv_heads: Heads of keys and values a layer.
+        head_dim: Numbers a head.
+        context: Longest context in tokens.
+        latent: Numbers a token and layer where keys and values are kept compressed (MLA); 0 otherwise.
+    """
+
+    parameters: Annotated[float, Field(gt=0)]
+    layers: Annotated[int, Field(ge=1)]
+    kv_heads: Annotated[int, Field(ge=1)]
+    head_dim: Annotated[int, Field(ge=1)]
+    context: Annotated[int, Field(ge=1)] = 32768
+    latent: Annotated[int, Field(ge=0)] = 0
+
+    def kv_numbers(self, kv_heads: int | None = None) -> int:
+        """Numbers kept a token: 2 (keys and values) × layers × heads × head_dim, or the compressed ones."""
+        if self.latent:
+            return self.layers * self.latent
+        return 2 * self.layers * (self.kv_heads if kv_heads is None else kv_heads) * self.head_dim
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Memory of one server, a GPU (or, on CPU, the whole machine).
+
+    Attributes:
+        profile: Its name.
+        weights_gib: Weights.
+        overhead_gib: What is neither weights nor cache; assumed.
+        budget_gib: What the server may take.
+        total_gib: What the device has.
+        token_bytes: Keys and values of a token.
+        context: Tokens of the longest sequence.
+        lines: The arithmetic, to be read.
+    """
+
+    profile: str
+    weights_gib: float
+    overhead_gib: float
+    budget_gib: float
+    total_gib: float
+    token_bytes: float
+    context: int
+    lines: tuple[str, ...]
+
+    @property
+    def cache_gib(self) -> float:
+        """What is left for keys and values; below 0 where the weights alone do not fit."""
+        return self.budget_gib - self.weights_gib - self.overhead_gib
+
+    @property
+    def sequences(self) -> float:
+        """Longest sequences that fit at once."""
+        return max(0.0, self.cache_gib) * GIB / (self.token_bytes * self.context)
+
+    @property
+    def fits(self) -> bool:
+        """Whether one sequence of full length fits."""
+        return self.sequences >= 1
+
+
+def plan(profile: Profile, *, total_gib: float | None = None) -> Plan:
+    """Estimates what a server takes.
+
+    Args:
+        profile: The server.
+        total_gib: Memory of the device in GiB, where it is known; else that of the profile.
+
+    Raises:
+        UsageError: Neither a config.json on this machine nor the profile tells the model's size, or nothing
+            tells the device's memory.
+    """
+    folder = find_folder(profile.model)
+    measured = weights_bytes(folder) if folder else None
+    shape = profile.facts.shape
+    if shape is None:
+        if folder is None:
+            raise UsageError(
+                f"{profile.name}: {profile.model} is not on this machine, so its config.json cannot be read; "
+                "download it, or write `nlsom.shape` in the profile"
+            )
+        config = json.loads((folder / "config.json").read_text())
+        shape = shape_of(config, source=str(folder / "config.json"))
+    total = total_gib or profile.facts.gpu_memory_gib
+    if total is None:
+        raise UsageError(
+            f"{profile.name}: no GPU is found; write `nlsom.gpu_memory_gib` in the profile to plan for one"
+        )
+    return estimate(profile, shape, total_gib=total, measured=measured)
+
+
+def estimate(profile: Profile, shape: Shape, *, total_gib: float, measured: int | None = None) -> Plan:
+    """The arithmetic of `plan`.
+
+    Args:
+        profile: The server.
+        shape: The model's size.
+        total_gib: Memory of the device in GiB.
+        measured: Bytes of the model's weight files, where they are on this machine.
+    """
+    on_cpu = profile.facts.device == "cpu"
+    tensor, pipe = (int(profile.number(f"{kind}-parallel-size", 1)) for kind in ("tensor", "pipeline"))
+    kind = str(profile.vllm.get("quantization") or profile.vllm.get("dtype") or "auto")
+    width = _BYTES.get(kind, 2.0)
+    weights = (measured if measured else shape.parameters * width) / GIB / (tensor * pipe)
+    cache_kind = str(profile.vllm.get("kv-cache-dtype", "auto"))
+    cache_width = (
+        1.0 if cache_kind.startswith(("fp8", "int8")) else 4.0 if kind.startswith("float32") else 2.0
+    )
+    heads = max(1, shape.kv_heads // tensor)
+    token = shape.kv_numbers(heads) * cache_width / pipe
+    context = int(profile.number("max-model-len", shape.context))
+    overhead = _CPU_OVERHEAD if on_cpu else _GPU_OVERHEAD
+    gpus = f" / {tensor * pipe} GPUs" if tensor * pipe > 1 else ""
+
+    if on_cpu:
+        cache = float(profile.facts.env.get("VLLM_CPU_KVCACHE_SPACE", _CPU_CACHE))
+        budget = min(total_gib, weights + overhead + cache)
+        allowed = (
+            f"budget    {cache:g} GiB of cache (VLLM_CPU_KVCACHE_SPACE) and the above: "
+            f"{budget:.1f} of {total_gib:.1f} GiB"
+        )
+    else:
+        share = profile.number("gpu-memory-utilization", 0.92)
+        budget = share * total_gib
+        allowed = f"budget    {share:g} × {total_gib:.1f} GiB = {budget:.1f} GiB a GPU"
+    left = budget - weights - overhead
+    whole = token * context / GIB
+    kept = (
+        f"{shape.layers} layers × {shape.latent} numbers"
+        if shape.latent
+        else (f"2 × {shape.layers} layers × {heads} heads × {shape.head_dim}")
+    )
+    size = (
+        f"files of {measured / GIB:.2f} GiB"
+        if measured
+        else f"{shape.parameters / 1e9:.2f} B parameters × {width:g} bytes"
+    )
+    lines = (
+        f"weights   {size}{gpus} = {weights:.2f} GiB",
+        f"overhead  context, activations, graphs: {overhead:g} GiB (assumed)",
+        allowed,
+        f"a token   {kept} × {cache_width:g} bytes = {token / 1024:.1f} KiB of keys and values",
+        f"a prompt  × {context:,} tokens = {whole:.2f} GiB at full length",
+        f"cache     {budget:.1f} - {weights:.1f} - {overhead:g} = {left:.1f} GiB"
+        f" = {max(0.0, left) * GIB / token:,.0f} tokens = {max(0.0, left) / whole:.1f} such prompts",
+    )
+    return Plan(profile.name, weights, overhead, budget, total_gib, token, context, lines)
+
+
+def find_folder(model: str) -> Path | None:
+    """The model's folder on this machine: its own path, or its newest snapshot in the hub's cache."""
+    path = Path(model)
+    if path.is_absolute():
+        return path if (path / "config.json").is_file() else None
+    hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or "~/.cache/huggingface") / "hub"
+    cached = Path(hub).expanduser() / f"models--{model.replace('/', '--')}" / "snapshots"
+    found = list(cached.glob("*/config.json"))
+    return max(found, key=lambda config: config.stat().st_mtime).parent if found else None
+
+
+def weights_bytes(folder: Path) -> int | None:
+    """Bytes of the safetensors files in a folder; None where some are not there (yet)."""
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        return int(json.loads(index.read_text())["metadata"]["total_size"])
+    return sum(file.stat().st_size for file in folder.glob("*.safetensors")) or None
+
+
+def shape_of(config: Mapping[str, Any], *, source: str = "config.json") -> Shape:
+    """The size of a transformer from its config.json, parameters counted layer by layer.
+
+    Args:
+        config: The file's content; a vision-language model's text model is under `text_config` or
+            `llm_config`, its tower under `vision_config`.
+        source: Named in errors.
+
+    Raises:
+        UsageError: A figure is missing, as in files that leave out what is the default of a class.
+    """
+    text = cast("Mapping[str, Any]", config.get("text_config") or config.get("llm_config") or config)
+
+    def need(key: str) -> int:
+        if key not in text:
+            raise UsageError(f"{source} does not say {key}: write `nlsom.shape` in the profile")
+        return int(text[key])
+
+    hidden, layers, heads = need("hidden_size"), need("num_hidden_layers"), need("num_attention_heads")
+    kv_heads = int(text.get("num_key_value_heads") or heads)
+    head_dim = int(text.get("head_dim") or hidden // heads)
+    tied = bool(text.get("tie_word_embeddings", config.get("tie_word_embeddings", False)))
+    rank = int(text.get("kv_lora_rank") or 0)
+    rotary = int(text.get("qk_rope_head_dim") or 0)
+
+    attention = 2 * hidden * head_dim * (heads + kv_heads)
+    experts = int(
+        text.get("num_experts") or text.get("num_local_experts") or text.get("n_routed_experts") or 0
+    )
+    mlp = 3 * hidden * need("intermediate_size")
+    if experts:
+        each = 3 * hidden * int(text.get("moe_intermediate_size") or need("intermediate_size"))
+        sparse = (experts + int(text.get("n_shared_experts") or 0)) * each + experts * hidden
+        dense = int(text.get("first_k_dense_replace") or 0)
+        mlps = dense * mlp + (layers - dense) * sparse
+    else:
+        mlps = layers * mlp
+    norms = 2 * hidden * layers + hidden
+    words = need("vocab_size") * hidden * (1 if tied else 2)
+
+    kinds = cast("list[str]", text.get("layer_types") or [])
+    keeping = sum(1 for kind in kinds if "linear" not in kind and "mamba" not in kind) if kinds else layers
+    return Shape(
+        parameters=words + layers * attention + mlps + norms + _tower(config.get("vision_config")),
+        layers=max(1, keeping),
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        context=int(text.get("max_position_embeddings") or 32768),
+        latent=rank + rotary if rank else 0,
+    )
+
+
+def _tower(vision: Mapping[str, Any] | None) -> int:
+    """Parameters of a vision transformer: attention 4 h², a two-layer MLP, patches, positions."""
+    if not vision or "hidden_size" not in vision:
+        return 0
+    hidden = int(vision["hidden_size"])
+    layers = int(vision.get("num_hidden_layers") or vision.get("depth") or 0)
+    inner = int(vision.get("intermediate_size") or 4 * hidden)
+    patch = int(vision.get("patch_size") or 14)
+    return layers * (4 * hidden * hidden + 2 * hidden * inner) + 3 * patch * patch * hidden

@@ -1,0 +1,109 @@
+"""What is known of the servers that were started: one small file each, in nlsom's cache folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from nlsom.message import Frozen
+from nlsom_agents.local.catalog import home
+from nlsom_serve.vllm.guard import session_of, stat_of
+from nlsom_serve.vllm.profiles import Facts
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def folder() -> Path:
+    """Where state files and logs of servers are."""
+    return home() / "servers"
+
+
+class Server(Frozen):
+    """A server that was started.
+
+    Attributes:
+        name: What it is called here.
+        model: The model's name in requests.
+        url: Its base URL, without `/v1`.
+        pid: Leader of the session that all its processes are in.
+        born: When that process started, so that a later process of the same pid is not taken for it.
+        since: When it was started (Unix time, seconds).
+        log: Path of its log.
+        detached: Whether it is kept when the process that started it ends.
+        config: SHA-256 (hex) of what it was started with.
+        facts: The profile's section `nlsom`: pictures per prompt, traits.
+    """
+
+    name: str
+    model: str
+    url: str
+    pid: int
+    born: str
+    since: float
+    log: str
+    detached: bool
+    config: str
+    facts: Facts
+
+    @property
+    def alive(self) -> bool:
+        """Whether any of its processes lives."""
+        return bool(self.pids)
+
+    @property
+    def pids(self) -> list[int]:
+        """Its living processes. A pid is not given away again while a session of that number lives."""
+        now = birth(self.pid)
+        return session_of(self.pid) if now is None or now == self.born else []
+
+
+def birth(pid: int) -> str | None:
+    """Boot and clock tick at which a living process started; None where there is none."""
+    fields = stat_of(pid)
+    if fields is None or fields[0] in "ZX":
+        return None
+    return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}/{fields[19]}"
+
+
+def path_of(name: str) -> Path:
+    """The state file of a server."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name for a server: letters, digits, '.', '_' and '-'")
+    return folder() / f"{name}.json"
+
+
+def write(server: Server) -> None:
+    """Writes a state file in one step: a reader sees all of it or the one before."""
+    path = path_of(server.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_suffix(f".{os.getpid()}.tmp")
+    half.write_text(server.model_dump_json(indent=2))
+    half.replace(path)
+
+
+def forget(name: str) -> None:
+    """Removes a state file; the log stays."""
+    path_of(name).unlink(missing_ok=True)
+
+
+def servers() -> list[Server]:
+    """Servers that have a living process, by name; files of those that have none are removed."""
+    found: list[Server] = []
+    for path in sorted(folder().glob("*.json")):
+        try:
+            server = Server.model_validate_json(path.read_text())
+        except FileNotFoundError:
+            continue  # another process removed it between the listing and the reading
+        except ValidationError:
+            path.unlink(
+                missing_ok=True
+            )  # written by another version of nlsom; nothing in it can be relied on
+            continue
+        if server.alive:
+            found.append(server)
+        else:
+            path.unlink(missing_ok=True)
+    return found

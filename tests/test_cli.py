@@ -1,0 +1,183 @@
+"""The command line: what it prints, what it exits with, and that no traceback reaches a user."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PANEL = str(Path(__file__).parent / "societies" / "panel.yaml")
+NLSOM = [sys.executable, "-m", "nlsom_serve.cli"]
+
+
+def nlsom(*words: str | Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    if home is not None:
+        env["NLSOM_HOME"] = str(home)
+    done = subprocess.run([*NLSOM, *map(str, words)], capture_output=True, text=True, timeout=300, env=env)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def test_ask_shows_the_dialogue_and_the_verdict():
+    done = nlsom("ask", PANEL, "What is it?", "--choices", "cat,dog")
+    assert done.returncode == 0
+    for words in ("ann: a cat", "bob: a dog", "answer, round 2", "cat  (67%)", "plurality: cat 2, dog 1"):
+        assert words in done.stdout
+
+
+def test_ask_as_json_is_one_object_with_the_documented_fields():
+    done = nlsom("ask", PANEL, "What is it?", "-c", "cat,dog", "--json")
+    told = json.loads(done.stdout)
+    assert told["answer"] == "cat"
+    assert told["tally"] == {"cat": 2.0, "dog": 1.0}
+    for field in ("confidence", "rule", "tied", "abstained", "cut_short", "rounds", "mindstorm"):
+        assert field in told
+    for usage in (told["usage"], told["usage_total"]):
+        assert set(usage) == {"calls", "prompt_tokens", "cached_tokens", "completion_tokens", "seconds"}
+
+
+def test_quiet_prints_the_answer_only():
+    assert nlsom("ask", PANEL, "What is it?", "-c", "cat,dog", "-q").stdout == "cat\n"
+
+
+def test_a_tie_is_told_and_is_no_verdict():
+    done = nlsom(
+        "ask", PANEL, "What is it?", "-c", "cat,dog", "--set", "members.cy.says={answer: x, ballot: nothing}"
+    )
+    assert done.returncode == 3
+    assert "tied between cat, dog" in done.stdout
+    assert "cy abstained" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ask", "vqa-monarky", "?"], "did you mean 'vqa-monarchy'?"),
+        (["ask", "no-such.yaml", "?"], "no-such.yaml"),
+        (["ask", PANEL, "?", "--model", "llm"], "write NAME=URL"),
+        (["ask", PANEL, "?", "--model", "llm=http://127.0.0.1:9/v1"], "has no model 'llm'"),
+        (["ask", PANEL, "?", "--set", "limits"], "write KEY=VALUE"),
+        (["ask", PANEL, "?", "--set", "limitz.tokens=5"], "did you mean 'limits'?"),
+        (["ask", PANEL, "?", "--image", "no-such.jpg"], "no-such.jpg"),
+        (["ask", PANEL, "?", "--image", "sample:kat"], "kat"),
+        (["ask", PANEL], "QUESTION"),
+        (["caption", "caption-monarchy"], "needs a picture"),
+        (["replay", "no-such.sqlite"], "no such trace"),
+        (["models", "path", "nothing"], "nothing"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line_and_exits_with_2(words, told):
+    done = nlsom(*words)
+    assert done.returncode in (1, 2), done.stdout + done.stderr
+    assert told in done.stderr
+
+
+def test_a_server_that_cannot_be_reached_exits_with_4():
+    done = nlsom(
+        "ask", "solo", "Is it red?", "--image", "sample:cat", "--model", "vlm=http://127.0.0.1:9/v1#m"
+    )
+    assert done.returncode == 4
+    assert "127.0.0.1:9" in done.stderr
+
+
+def test_societies_are_listed_shown_and_checked(tmp_path):
+    listed = json.loads(nlsom("societies", "list", "--json").stdout)
+    assert {"solo", "vqa-monarchy", "vqa-democracy", "caption-monarchy"} <= {row["society"] for row in listed}
+    shown = nlsom("societies", "show", PANEL).stdout
+    assert "up to 2 rounds of" in shown
+    assert "verdict by plurality" in shown
+    assert nlsom("societies", "check", PANEL).stdout.strip().endswith("good")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("name: x\nmembers:\n  a: {agent: scripd}\nmindstorm:\n  - {ask: b, prompt: vote}\n")
+    done = nlsom("societies", "check", bad)
+    assert done.returncode == 2
+    assert f"{bad}:3:14: no plugin in agents is called 'scripd'; did you mean 'script'?" in done.stderr
+    assert "2 faults" in done.stderr
+
+
+def test_the_schema_is_a_json_schema():
+    told = json.loads(nlsom("societies", "schema").stdout)
+    assert "mindstorm" in told["properties"]
+
+
+def test_agents_and_models_are_listed(tmp_path):
+    agents = json.loads(nlsom("agents", "list", "--json").stdout)
+    assert {"chat", "vision", "detect", "tag", "ocr", "colour", "script"} <= {row["agent"] for row in agents}
+    assert all(row["about"] for row in agents)
+    models = json.loads(nlsom("models", "list", "--json", home=tmp_path).stdout)
+    assert not any(row["here"] for row in models)
+
+
+def test_the_doctor_says_what_to_do_about_what_is_missing(tmp_path):
+    told = json.loads(nlsom("doctor", "--json", home=tmp_path).stdout)
+    assert any(row["what"] == "Python" and row["state"] == "good" for row in told)
+    missing = [row for row in told if "is not here" in row["told"]]
+    assert missing
+    assert all(row["do"].startswith("nlsom models pull") for row in missing)
+
+
+def test_every_command_shows_an_example_in_its_help():
+    def commands(*words: str) -> list[list[str]]:
+        text = nlsom(*words, "--help").stdout
+        table = text[text.find("Commands") :] if "Commands" in text else ""
+        names = [
+            line.strip("│ ").split()[0]
+            for line in table.splitlines()[1:]
+            if line.startswith("│ ") and line[2] != " "
+        ]
+        return [[*words, name] for name in names]
+
+    leaves = [leaf for top in commands() for leaf in (commands(*top) or [top])]
+    assert len(leaves) > 12
+    for leaf in leaves:
+        assert "Example" in nlsom(*leaf, "--help").stdout, leaf
+
+
+def test_a_run_with_a_trace_is_not_asked_again_and_is_replayed(tmp_path):
+    trace = tmp_path / "run.sqlite"
+    asked = ["ask", PANEL, "What is it?", "-c", "cat,dog", "--trace", str(trace)]
+    first = nlsom(*asked)
+    again = nlsom(*asked)
+    assert again.returncode == 0
+    assert again.stdout.count("from the trace") == 7
+    replayed = nlsom("replay", trace)
+    assert replayed.returncode == 0
+    assert "ann: a cat" in replayed.stdout
+    assert "cat  (67%)" in replayed.stdout
+    assert "from the trace" not in first.stdout
+    told = json.loads(nlsom("replay", trace, "--json").stdout)
+    assert len(told["messages"]) == 7
+    assert told["verdict"]["answer"] == "cat"
+
+
+def test_which_mindstorm_to_replay_is_asked_where_there_are_several(tmp_path):
+    trace = tmp_path / "run.sqlite"
+    for seed in ("1", "2"):
+        nlsom("ask", PANEL, "What is it?", "-c", "cat,dog", "--trace", trace, "--seed", seed)
+    done = nlsom("replay", trace)
+    assert done.returncode == 2
+    assert "2 mindstorms; say which" in done.stderr
+
+
+def test_ctrl_c_ends_cleanly(tmp_path):
+    slow = tmp_path / "slow.yaml"
+    slow.write_text(
+        "name: slow\n"
+        "models:\n  llm: {url: 'http://127.0.0.1:9/v1', model: m, retries: 50, longest_wait: 30}\n"
+        "members:\n  a: {agent: chat, model: llm}\n"
+        "mindstorm:\n  - {ask: a, prompt: {text: hello}}\n"
+    )
+    command = [*NLSOM, "ask", str(slow), "?"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert "Traceback" not in errors
+    assert running.returncode == 130
