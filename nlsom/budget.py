@@ -37,6 +37,7 @@ class Budget:
     calls: int | None = None
     tokens: int | None = None
     parent: Budget | None = field(default=None, repr=False)
+    taken: Cost = Cost()
 
     def refuses(self, cost: Cost) -> str | None:
         """Names the limit that `cost` would break; None if it fits."""
@@ -52,8 +53,13 @@ class Budget:
             self.calls -= cost.calls
         if self.tokens is not None:
             self.tokens -= cost.tokens
+        self.taken = Cost(self.taken.calls + cost.calls, self.taken.tokens + cost.tokens)
         if self.parent:
             self.parent.take(cost)
+
+    def settle(self, used: Cost) -> None:
+        """Takes or gives back until `used` is what was taken in all."""
+        self.take(Cost(used.calls - self.taken.calls, used.tokens - self.taken.tokens))
 
     @property
     def unlimited(self) -> bool:

@@ -171,17 +171,20 @@ def load(
     bus: Bus | None = None,
     media: MediaStore | None = None,
     retry_failed: bool = False,
+    prompts: Mapping[str, str] | None = None,
 ) -> Society:
     """Reads a society.
 
     Args:
         society: The name of an installed society, the path of a file, or a mapping of the same shape.
         overrides: `dotted.key=value`, each replacing what the file says there.
-        models: By key of `models`: `URL[#MODEL]` of a server, or the name of an embedded model.
+        models: By key of `models`: `URL[#MODEL]` of a server, `profile:NAME` of one that nlsom started, or
+            the name of an embedded model.
         trace: Where outcomes are kept.
         bus: What carries its turns, instead of a bus within this process.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run are asked again.
+        prompts: Prompts by name that come before those of all folders.
 
     Raises:
         ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
@@ -214,11 +217,12 @@ def load(
             task=kind,
             limits=spec.limits,
             groups=groups,
-            templates=Templates(folders),
+            templates=Templates(folders, prompts or {}),
             trace=trace,
             bus=bus,
             media=media or MediaStore(),
             retry_failed=retry_failed,
+            source=source.tree,
         )
         if spec.rights is not None and not builder.faults:
             made = builder.entitled(made, spec.rights)
@@ -309,9 +313,12 @@ def _give_model(source: Source, name: str, where: str) -> None:
         near = difflib.get_close_matches(name, known, 1)
         meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
         raise UsageError(f"{told}: the society has no model {name!r}; {meant}")
+    kind, colon, value = where.partition(":")
     if "://" in where:
         url, _, model = where.partition("#")
         source.set(f"models.{name}", {"url": url, **({"model": model} if model else {})}, told=told)
+    elif colon and kind in plugins.installed("models"):
+        source.set(f"models.{name}", {kind: value}, told=told)
     else:
         source.set(f"models.{name}", {"embedded": where}, told=told)
 
@@ -380,9 +387,15 @@ class _Builder:
             return factory(**read)
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault((*path, "agent"), str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame((*path, "agent"), error)
         return None
+
+    def _blame(self, path: Path_, error: Exception) -> None:
+        """A plugin's own code may raise anything; it is a fault of the file that names it, like any other."""
+        known = isinstance(error, NlsomError | ValueError)
+        told = str(error) if known else f"{type(error).__name__}: {error}"
+        self.faults.append(self.source.fault(path, told))
 
     def _model(self, name: str, path: Path_) -> Model | None:
         """The model of that name, made once for all who share it."""
@@ -416,8 +429,8 @@ class _Builder:
             return factory(**bind(factory, options, self.source, here))
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault(here, str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame(here, error)
         return None
 
     def competence(self) -> dict[str, float]:
@@ -481,13 +494,17 @@ class _Builder:
             return factory(**bind(factory, spec.model_extra or {}, self.source, path))
         except ConfigError as error:
             self.faults.extend(error.faults)
-        except (NlsomError, ValueError) as error:
-            self.faults.append(self.source.fault((*path, "rule"), str(error)))
+        except Exception as error:  # noqa: BLE001
+            self._blame((*path, "rule"), error)
         return Plurality()
 
     def task(self) -> type[Task]:
+        name = self.spec.task
         try:
-            return plugins.load("tasks", self.spec.task)
+            kind = plugins.load("tasks", name)
+            if isinstance(kind, type) and issubclass(kind, Task):
+                return kind
+            self._blame(("task",), UsageError(f"{name!r} (of tasks) is no subclass of nlsom.Task"))
         except NlsomError as error:
-            self.faults.append(self.source.fault(("task",), str(error)))
-            return Task
+            self._blame(("task",), error)
+        return Task

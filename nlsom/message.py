@@ -57,6 +57,11 @@ class Data(Frozen):
     value: JsonValue
 
 
+def whole(text: str) -> str:
+    """Text that can be encoded: surrogates that belong together are joined, U+FFFD stands for others."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 Part = Annotated[Text | Image | File | Data, Field(discriminator="kind")]
 
 
@@ -85,7 +90,7 @@ class Scores(Frozen):
     """A score for each alternative, all on one scale."""
 
     kind: Literal["scores"] = "scores"
-    scores: dict[str, float]
+    scores: dict[str, Annotated[float, Field(allow_inf_nan=False)]]
 
 
 Ballot = Annotated[Choice | Approval | Ranking | Scores, Field(discriminator="kind")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from nlsom.message import Message
 from nlsom.phase import Hears
@@ -15,26 +15,28 @@ class Minutes:
 
     def __init__(self, members: int) -> None:
         self._members = members
-        self._said: list[tuple[int, Message]] = []
-        self._by_sender: dict[int, list[tuple[int, Message]]] = {}
-        self._classes: dict[tuple[Hearing, Hears], Transcript] = {}
+        self._said: list[Message] = []
+        self._senders: list[int] = []
+        self._by_sender: dict[int, list[int]] = {}
+        self._classes: dict[object, tuple[Hearing, Container[int], Transcript]] = {}
 
     def __iter__(self) -> Iterator[Message]:
-        return (message for _, message in self._said)
+        return iter(self._said)
 
     def add(self, sender: int, message: Message) -> None:
         """Appends what member number `sender` said."""
-        self._by_sender.setdefault(sender, []).append((len(self._said), message))
-        self._said.append((sender, message))
+        self._by_sender.setdefault(sender, []).append(len(self._said))
+        self._said.append(message)
+        self._senders.append(sender)
         self._classes.clear()
 
     def of(self, sender: int) -> Sequence[Message]:
         """What a member said, in order."""
-        return [message for _, message in self._by_sender.get(sender, ())]
+        return [self._said[place] for place in self._by_sender.get(sender, ())]
 
     def labelled(self, label: str) -> list[Message]:
         """All that was said under a label, in order."""
-        return [message for _, message in self._said if message.label == label]
+        return [message for message in self._said if message.label == label]
 
     def heard(self, structure: Structure, at: int, hears: Hears) -> tuple[Transcript, tuple[Message, ...]]:
         """What member number `at` hears, and its own words where those do not hold them.
@@ -44,22 +46,28 @@ class Minutes:
         if hears.scope == "none" or not self._said:
             return SILENCE, ()
         sources = structure.hears(at)
-        transcript = self._classes.get((sources, hears))
-        if transcript is None:
+        # Members who hear the same share one tuple: its identity saves hashing and searching thousands of
+        # numbers a member. The class holds the tuple, so that the identity cannot pass to another.
+        key = (sources if isinstance(sources, range) else id(sources), id(hears))
+        found = self._classes.get(key)
+        if found is None:
             messages = _narrow(self._from(sources), hears)
             transcript = Transcript(messages, hears.content) if messages else SILENCE
-            self._classes[sources, hears] = transcript
-        if at in sources or at not in self._by_sender:
+            among = sources if isinstance(sources, range) else frozenset(sources)
+            found = self._classes[key] = (sources, among, transcript)
+        _, among, transcript = found
+        if at in among or at not in self._by_sender:
             return transcript, ()
         return transcript, _narrow(self.of(at), hears)
 
     def _from(self, sources: Hearing) -> Iterable[Message]:
         if isinstance(sources, range):
             if len(sources) == self._members:
-                return (message for _, message in self._said)
-            return (message for sender, message in self._said if sender in sources)
-        several = [said for source in sources for said in self._by_sender.get(source, ())]
-        return (message for _, message in sorted(several, key=lambda said: said[0]))
+                return self._said
+            pairs = zip(self._senders, self._said, strict=True)
+            return (message for sender, message in pairs if sender in sources)
+        several = [place for source in sources for place in self._by_sender.get(source, ())]
+        return (self._said[place] for place in sorted(several))
 
 
 def _narrow(messages: Iterable[Message], hears: Hears) -> tuple[Message, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, JsonValue, model_validator
 
 from nlsom.form import Form
 from nlsom.message import Frozen
@@ -89,11 +89,9 @@ class Ask(Frozen):
         structure: Whose messages may reach whom in this phase: another structure than the society's.
     """
 
-    model_config = ConfigDict(populate_by_name=True)
-
     ask: str
     prompt: str | Inline
-    label: str = Field(alias="as", default="said")
+    label: str = Field(validation_alias=AliasChoices("as", "label"), default="said")
     name: str = ""
     hears: Hears = Hears()
     form: FormSpec = "text"

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from nlsom.errors import ExtraMissing, PluginError
+from nlsom.errors import ExtraMissing, NlsomError, PluginError
 
 Group = Literal["agents", "models", "tasks", "rules", "sets", "societies", "tools"]
 
@@ -46,5 +46,9 @@ def load(group: Group, name: str) -> Any:
         raise PluginError(
             f"{name!r} (of {group}) needs the module {error.name!r}, which is not installed"
         ) from error
-    except (ImportError, AttributeError) as error:
-        raise PluginError(f"{name!r} (of {group}) cannot be imported: {error}") from error
+    except NlsomError:
+        raise
+    except Exception as error:
+        # Importing runs code of strangers, which may raise anything; it hurts only who named it.
+        told = f"{type(error).__name__}: {error}"
+        raise PluginError(f"{name!r} (of {group}) cannot be imported: {told}") from error

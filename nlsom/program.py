@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from nlsom.errors import UsageError
 from nlsom.member import Member
 from nlsom.phase import Ask, Limits, OnError, Until
 from nlsom.rules import TieBreak
-from nlsom.structure import Structure
+from nlsom.structure import Structure, hearing_classes
 from nlsom.template import Template
 from nlsom.verdict import Rule
 
@@ -128,7 +129,6 @@ class Program:
         name: Name of the society.
         members: In declaration order.
         identities: What each member's replies depend on beside its turn; known once the society is open.
-        prices: Whether the agent of a member can say what a turn costs.
         steps: What is done, in order.
         decision: How the verdict comes about.
         limits: What it may spend.
@@ -140,6 +140,11 @@ class Program:
     steps: tuple[Step | Rounds, ...]
     decision: Decision
     limits: Limits
+
+    @property
+    def flat(self) -> list[Step]:
+        """All steps, those of rounds once."""
+        return flatten(self.steps)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -162,19 +167,30 @@ class Program:
                 self.name,
                 self.member_digests,
                 [_told(step) for step in self.steps],
-                [self.decision.name, repr(self.decision.rule), self.decision.over, self.decision.of],
+                [self.decision.name, _rule(self.decision.rule), self.decision.over, self.decision.of],
                 [self.decision.tie_break, self.decision.proposals, dict(self.decision.competence)],
                 self.limits.model_dump(),
             ]
         )
 
 
+def flatten(steps: Sequence[Step | Rounds]) -> list[Step]:
+    """All steps in order, those of rounds once."""
+    return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
+
+
 def _told(step: Step | Rounds) -> object:
     if isinstance(step, Rounds):
         until = step.until.model_dump() if step.until else None
         return [step.count, until, [_told(inner) for inner in step.steps]]
-    hearing = [repr(step.structure.hears(at)) for at in step.who]
+    # By class, not by member: a role of 5,000 that hears another is told once.
+    hearing = [[repr(whom), who] for whom, who in hearing_classes(step.structure, step.who).items()]
     return [step.name, step.who, step.template.source, step.ask.model_dump(), hearing]
+
+
+def _rule(rule: Rule) -> str:
+    """A rule with its parameters; without the address in memory that a plain function's `repr` tells."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(rule))
 
 
 def _digest(told: Sequence[object]) -> str:

@@ -10,28 +10,30 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from nlsom.agent import Agent
 from nlsom.budget import Budget, Cost, Priced, spending
 from nlsom.bus.contract import Bus
-from nlsom.errors import BusClosed, MemberFailed, NlsomError
+from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
 from nlsom.event import Abstained, Asked, Decided, Event, RoundClosed, Spoke, Started, Stopped
 from nlsom.form import Form, TextForm
 from nlsom.media import MediaStore
-from nlsom.message import Message, Said, Usage
+from nlsom.message import Message, Said, Usage, whole
 from nlsom.minutes import Minutes
 from nlsom.program import Program, Rounds, Step
 from nlsom.task.base import Task
-from nlsom.trace.contract import SCHEMA, Header, History, Record, Trace
+from nlsom.trace.contract import SCHEMA, Header, History, Kind, Record, Trace
 from nlsom.turn import Turn
 from nlsom.verdict import Abstention, Verdict
 from nlsom.voting import decide, form_of, is_over, settled
 
 _LIMIT = "limit of seconds"
 _LATE = "seconds of the phase"
-_REFUSED = b"over the budget of "
+_REFUSED = "over the budget of "
 
 
 @dataclass(slots=True)
@@ -68,18 +70,24 @@ class _Superstep:
     round: int
     form: Form
     turns: list[tuple[int, Turn]]
-    outcomes: dict[int, Record | None] = field(default_factory=dict[int, "Record | None"])
+    done: set[int] = field(default_factory=set[int])
     messages: dict[int, Message] = field(default_factory=dict[int, Message])
-    replied: int = 0
-    tasks: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, "asyncio.Task[None]"])
+    missed: dict[int, Abstention] = field(default_factory=dict[int, Abstention])
+    meters: dict[int, Budget] = field(default_factory=dict[int, Budget])
+    tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
     closed: str | None = None
     failed: NlsomError | None = None
+
+    @property
+    def alone(self) -> str:
+        """The one who is asked, where members are asked in turn; "" where they are asked together."""
+        return "" if self.step.ask.order == "together" else self.turns[0][1].member.name
 
     def close(self, reason: str) -> None:
         """Ends the phase: whoever has not answered is cancelled."""
         if self.closed is None:
             self.closed = reason
-            for task in self.tasks.values():
+            for task in self.tasks:
                 task.cancel()
 
     def fail(self, error: NlsomError) -> None:
@@ -105,13 +113,16 @@ class Scheduler:
         addresses: Sequence[str],
         trace: Trace | None = None,
         retry_failed: bool = False,
+        built: str = "",
     ) -> None:
         self._program, self._task, self._seed = program, task, seed
         self.id = self._id = mindstorm
         self._bus, self._agents, self._media = bus, agents, media
         self._addresses, self._trace, self._retry = addresses, trace, retry_failed
+        self._built = built
         limits = program.limits
         self._budget = Budget(limits.calls, limits.tokens, spending.get())
+        self._metered = not self._budget.unlimited
         self._minutes = Minutes(len(program.members))
         self._rounds: dict[str, int] = {}
         self._closed_rounds = 0
@@ -120,6 +131,7 @@ class Scheduler:
         self._saved = 0
         self._cut: str | None = None
         self._history = History()
+        self._unsafe = False
         self._seeds = f"{seed}\x1f".encode()
         self._began = time.perf_counter()
         self._deadline: float | None = None
@@ -138,8 +150,8 @@ class Scheduler:
             ended = ""
             self._emit_last(Decided(mindstorm=self._id, verdict=verdict))
             return verdict
-        except NlsomError as error:
-            ended = str(error)
+        except Exception as error:
+            ended = str(error) if isinstance(error, NlsomError) else f"{type(error).__name__}: {error}"
             raise
         finally:
             spending.reset(token)
@@ -171,8 +183,9 @@ class Scheduler:
             if self._cut is not None:
                 break
         verdict = self._decide()
+        # A replay that told the trace nothing new comes to the verdict that is there already.
         if self._trace is not None and not self._history.decided:
-            self._trace.append(Record(self._id, "verdict", body=verdict.model_dump_json().encode()))
+            self._trace.append(Record(self._id, "verdict", body=to_json(verdict)))
             await self._trace.durable()
         return verdict
 
@@ -187,6 +200,7 @@ class Scheduler:
             task=self._task.model_dump(mode="json"),
             seed=self._seed,
             started=time.time(),
+            built=self._built,
             frozen=program.decision.frozen,
         )
 
@@ -212,11 +226,10 @@ class Scheduler:
         for group in self._order(step, number):
             superstep = _Superstep(step, number, form, self._turns(step, number, form, group))
             await self._superstep(superstep)
-            replied += superstep.replied
+            replied += len(superstep.messages)
             if superstep.closed is not None and self._cut is not None:
                 break
-        if self._trace is not None:
-            await self._trace.durable()
+        await self._durable()
         self._closed_rounds += 1
         if self._bus.observed:
             usage = self._now.usage(time.perf_counter() - self._began)
@@ -259,7 +272,8 @@ class Scheduler:
     def _turns(self, step: Step, number: int, form: Form, group: Sequence[int]) -> list[tuple[int, Turn]]:
         """The turns of a superstep. What members share is computed once for all of them."""
         program, task, ask = self._program, self._task, step.ask
-        shared = f"{SCHEMA}\x1f{task.digest}\x1f{form.model_dump_json()}\x1f".encode()
+        shared = json.dumps([SCHEMA, task.digest, form.model_dump(), step.name, number]).encode()
+        digests = program.member_digests
         text = None
         turns: list[tuple[int, Turn]] = []
         for at in group:
@@ -276,7 +290,7 @@ class Scheduler:
                 )
             seed = self._draw(member.name, step.name, number)
             owned = "".join(message.digest for message in own)
-            told = f"{program.member_digests[at]}{heard.digest}{owned}\x1f{seed}\x1f{text}"
+            told = f"{digests[at]}{heard.digest}{owned}\x1f{seed}\x1f{text}"
             turn = Turn(
                 task=task,
                 ask=text,
@@ -295,103 +309,176 @@ class Scheduler:
 
     async def _superstep(self, superstep: _Superstep) -> None:
         """Asks what has no outcome yet, waits as the phase says, and appends in declaration order."""
-        asked = await self._recall(superstep)
-        asked = [(at, turn) for at, turn in asked if self._reserve(superstep, at, turn)]
-        if asked and superstep.closed is None:
-            await self._ask_all(superstep, asked)
+        asked = superstep.turns
+        stored = None
+        if self._trace is not None:
+            stored = self._history.closed.get((superstep.step.name, superstep.round, superstep.alone))
+        reason = json.loads(stored.body)["reason"] if stored is not None else None
+        if self._retry and reason in (_LIMIT, _LATE):
+            stored = None
+        if self._trace is not None or self._metered:
+            asked = self._plan(superstep, asked, await self._recall(superstep, stored), stored)
+        if stored is not None:
+            superstep.closed = reason
+        elif asked:
+            # An earlier run may have been ended after it had enough, but before it could say so.
+            self._look(superstep)
+            if superstep.closed is None:
+                await self._ask_all(superstep, asked)
         if superstep.failed is not None:
             raise superstep.failed
+        if stored is None and (superstep.closed is not None or reason is not None):
+            await self._close(superstep)
+        if superstep.closed == _LIMIT:
+            self._cut = self._cut or "seconds"
         for at, _ in superstep.turns:
-            message = superstep.messages.get(at)
-            if message is not None:
+            if (message := superstep.messages.get(at)) is not None:
                 self._minutes.add(at, message)
+            elif (abstention := superstep.missed.get(at)) is not None:
+                self._abstained.append(abstention)
 
-    async def _recall(self, superstep: _Superstep) -> list[tuple[int, Turn]]:
-        """Takes the outcomes that are known already; returns the turns that have none."""
+    async def _recall(self, superstep: _Superstep, closed: Record | None) -> Mapping[str, Record]:
+        """The outcomes that the trace holds of these turns, by key; failures only if they are to stand."""
         if self._trace is None:
-            return superstep.turns
-        step, number = superstep.step, superstep.round
-        closed = self._history.closed.get((step.name, number))
-        counted: set[str] | None = set(json.loads(closed.body)["counted"]) if closed else None
-        open_turns: list[tuple[int, Turn]] = []
-        for at, turn in superstep.turns:
-            record = self._history.outcomes.get(turn.key)
-            if counted is not None and turn.member.name not in counted:
-                superstep.outcomes[at] = record
-            elif record is None or (self._retry and record.kind != "replied"):
-                open_turns.append((at, turn))
-            else:
-                if record.kind == "abstained" and record.body.startswith(_REFUSED):
-                    self._cut = record.body.removeprefix(_REFUSED).decode()
-                self._settle(superstep, at, turn, record, again=True)
-        if open_turns:
-            found = await self._trace.find([turn.key for _, turn in open_turns])
-            for at, turn in list(open_turns):
-                if (reply := found.get(turn.key)) is not None:
-                    open_turns.remove((at, turn))
-                    self._append("reused", superstep, turn, b"")
-                    self._settle(superstep, at, turn, reply, again=True)
-        if closed:
-            superstep.closed = json.loads(closed.body)["reason"]
-            if superstep.closed == _LIMIT:
-                self._cut = "seconds"
-        return open_turns
+            return {}
+        outcomes = self._history.outcomes
+        stands = (
+            ("replied", "cancelled")
+            if self._retry and closed is None
+            else ("replied", "cancelled", "abstained")
+        )
+        known: dict[str, Record] = {}
+        missing: list[str] = []
+        for _, turn in superstep.turns:
+            record = outcomes.get(turn.key)
+            if record is None:
+                missing.append(turn.key)
+            elif record.kind in stands:
+                known[turn.key] = record
+        if missing and closed is None:
+            known |= await self._trace.find(missing)
+        return known
+
+    def _plan(
+        self,
+        superstep: _Superstep,
+        turns: Sequence[tuple[int, Turn]],
+        known: Mapping[str, Record],
+        closed: Record | None,
+    ) -> list[tuple[int, Turn]]:
+        """Takes in what is known and reserves the rest, in declaration order; returns whom to ask.
+
+        The order is that of the first run, so the budget is spent the same way when a run is taken up again.
+        """
+        asked: list[tuple[int, Turn]] = []
+        for at, turn in turns:
+            record = known.get(turn.key)
+            if record is not None:
+                self._take_up(superstep, at, turn, record)
+            elif closed is None and self._reserve(superstep, at, turn):
+                asked.append((at, turn))
+        return asked
+
+    def _take_up(self, superstep: _Superstep, at: int, turn: Turn, record: Record) -> None:
+        """Takes in an outcome from the trace."""
+        spent = Cost()
+        if record.kind == "replied":
+            if turn.key not in self._history.outcomes:
+                self._append("reused", superstep, turn, b"")
+            said = Said.model_validate_json(record.body)
+            self._heard(superstep, at, turn, said, record.body, again=True)
+            spent = Cost(said.usage.calls, said.usage.tokens)
+        elif record.kind == "abstained":
+            cause = record.body.decode()
+            if cause.startswith(_REFUSED):
+                self._cut = cause.removeprefix(_REFUSED)
+            elif self._metered:
+                spent = self._price(at, turn)
+            self._missed(superstep, at, turn, cause)
+        else:
+            superstep.done.add(at)
+            self._saved += 1
+        if self._metered:
+            self._budget.take(spent)
+
+    def _price(self, at: int, turn: Turn) -> Cost:
+        agent = self._agents[at]
+        return agent.cost(turn) if isinstance(agent, Priced) else Cost()
 
     def _reserve(self, superstep: _Superstep, at: int, turn: Turn) -> bool:
         """Takes the most that a turn can cost from the budget; a refused turn is recorded."""
-        agent = self._agents[at]
-        if self._budget.unlimited or not isinstance(agent, Priced):
+        if not self._metered:
             return True
-        limit = self._budget.refuses(agent.cost(turn)) if self._cut is None else self._cut
-        if limit is None:
-            self._budget.take(agent.cost(turn))
-            return True
-        self._cut = limit
-        record = self._append("abstained", superstep, turn, _REFUSED + limit.encode())
-        self._settle(superstep, at, turn, record, again=False)
-        return False
+        try:
+            cost = self._price(at, turn)
+        except Exception as error:  # noqa: BLE001
+            # The agent's own code, as much as what it says: the same policy holds.
+            self._fail(superstep, at, turn, _cause(error))
+            return False
+        limit = None
+        if cost != Cost():
+            limit = self._cut or self._budget.refuses(cost)
+        if limit is not None:
+            self._cut = limit
+            self._abstain(superstep, at, turn, _REFUSED + limit)
+            return False
+        # What a nested society takes while the turn runs goes through the turn's own meter as well, so that
+        # in the end exactly what the turn used is taken, and nothing twice.
+        meter = superstep.meters[at] = Budget(parent=self._budget)
+        meter.take(cost)
+        return True
 
     async def _ask_all(self, superstep: _Superstep, asked: Sequence[tuple[int, Turn]]) -> None:
-        step = superstep.step
         loop = asyncio.get_running_loop()
         ends = [(self._deadline, _LIMIT)] if self._deadline is not None else []
-        if step.ask.seconds is not None:
-            ends.append((loop.time() + step.ask.seconds, _LATE))
-        timer = loop.call_at(min(ends)[0], superstep.close, min(ends)[1]) if ends else None
+        if superstep.step.ask.seconds is not None:
+            ends.append((loop.time() + superstep.step.ask.seconds, _LATE))
+        timer = None
+        if ends:
+            end, reason = min(ends)
+            if end <= loop.time():
+                superstep.close(reason)
+                return
+            timer = loop.call_at(end, superstep.close, reason)
         try:
             async with asyncio.TaskGroup() as group:
                 for at, turn in asked:
-                    superstep.tasks[at] = group.create_task(self._take(superstep, at, turn))
+                    superstep.tasks.append(group.create_task(self._take(superstep, at, turn)))
         finally:
+            superstep.tasks.clear()
             if timer is not None:
                 timer.cancel()
-        if superstep.closed is not None and superstep.failed is None:
-            await self._close(superstep, asked)
-        for at, turn in asked:
-            if at not in superstep.outcomes and superstep.failed is None:
-                # Nobody closed the phase, so the agent cancelled its own task: that is its failure.
-                self._abstain(superstep, at, turn, "the agent cancelled itself")
-        if superstep.closed == _LIMIT:
-            self._cut = self._cut or "seconds"
+        if superstep.closed is None and len(superstep.done) < len(superstep.turns):
+            for at, turn in asked:
+                if at not in superstep.done:
+                    # Nobody closed the phase, so the agent cancelled its own task: that is its failure.
+                    self._fail(superstep, at, turn, "the agent cancelled itself")
 
-    async def _close(self, superstep: _Superstep, asked: Sequence[tuple[int, Turn]]) -> None:
+    async def _close(self, superstep: _Superstep) -> None:
         """Records that a phase ended early and who counted, before anything is made of it."""
         reason = superstep.closed or ""
-        for at, turn in asked:
-            if at in superstep.outcomes:
+        for at, turn in superstep.turns:
+            if at in superstep.done:
                 continue
             if reason in (_LIMIT, _LATE):
                 self._abstain(superstep, at, turn, "no answer in time")
             else:
-                record = self._append("cancelled", superstep, turn, reason.encode())
-                superstep.outcomes[at] = record
+                self._append("cancelled", superstep, turn, reason.encode())
+                superstep.done.add(at)
                 self._saved += 1
         if self._trace is not None:
             counted = [turn.member.name for at, turn in superstep.turns if at in superstep.messages]
-            body = json.dumps({"reason": reason, "counted": counted}).encode()
-            record = Record(self._id, "closed", phase=superstep.step.name, round=superstep.round, body=body)
-            self._trace.append(record)
-            await self._trace.durable()
+            self._tell(
+                Record(
+                    self._id,
+                    "closed",
+                    member=superstep.alone,
+                    phase=superstep.step.name,
+                    round=superstep.round,
+                    body=to_json({"reason": reason, "counted": counted}),
+                )
+            )
+            await self._durable()
 
     async def _take(self, superstep: _Superstep, at: int, turn: Turn) -> None:
         """Asks one member, and turns whatever comes of it into an outcome."""
@@ -407,101 +494,106 @@ class Scheduler:
                     ask=turn.ask,
                 )
             )
+        meter = superstep.meters.get(at)
+        if meter is not None:
+            spending.set(meter)
         try:
-            said = await self._bus.request(turn, to=self._addresses[at])
+            returned = await self._bus.request(turn, to=self._addresses[at])
+            checked = None if returned is None else _checked(returned, turn.form)
         except BusClosed as error:
             superstep.fail(error)
             return
         except Exception as error:  # noqa: BLE001
             # The one place where a member's failure meets the policy of the society's file.
-            cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            if superstep.step.on_error == "raise":
-                superstep.fail(MemberFailed(turn.member.name, turn.phase, turn.round, cause))
-                return
-            self._abstain(superstep, at, turn, cause)
+            self._fail(superstep, at, turn, _cause(error))
             return
-        if said is None:
+        if checked is None:
             self._abstain(superstep, at, turn, "nothing to say")
             return
-        said = _read(said, turn.form)
+        said, body = checked
         self._now.add(said.usage)
-        body = said.__pydantic_serializer__.to_json(said)
-        record = self._append("replied", superstep, turn, body)
-        agent = self._agents[at]
-        if not self._budget.unlimited and isinstance(agent, Priced):
-            most, usage = agent.cost(turn), said.usage
-            self._budget.take(Cost(usage.calls - most.calls, usage.tokens - most.tokens))
-        self._settle(superstep, at, turn, record, again=False, said=said)
-        self._look(superstep)
+        if meter is not None:
+            meter.settle(Cost(said.usage.calls, said.usage.tokens))
+        self._append("replied", superstep, turn, body)
+        self._heard(superstep, at, turn, said, body, again=False)
+        if superstep.step.ask.wait != "all":
+            self._look(superstep)
 
     def _look(self, superstep: _Superstep) -> None:
         """Closes the phase once it has what its `wait` asks for."""
         wait = superstep.step.ask.wait
-        if wait == "all" or len(superstep.outcomes) >= len(superstep.turns):
+        if wait == "all" or len(superstep.done) >= len(superstep.turns):
             return
         if wait == "certain":
             votes = [superstep.messages[at] for at, _ in superstep.turns if at in superstep.messages]
-            waiting = len(superstep.turns) - len(superstep.outcomes)
+            waiting = len(superstep.turns) - len(superstep.done)
             if settled(self._program, votes, waiting, self._task, superstep.form):
                 superstep.close("certain")
-        elif superstep.replied >= wait:
+        elif len(superstep.messages) >= wait:
             superstep.close(f"{wait} replied")
 
+    def _fail(self, superstep: _Superstep, at: int, turn: Turn, cause: str) -> None:
+        """A member failed: the society's file says what that means."""
+        if superstep.step.on_error == "raise":
+            superstep.fail(MemberFailed(turn.member.name, turn.phase, turn.round, cause))
+        else:
+            self._abstain(superstep, at, turn, cause)
+
     def _abstain(self, superstep: _Superstep, at: int, turn: Turn, cause: str) -> None:
-        record = self._append("abstained", superstep, turn, cause.encode("utf-8", "replace"))
-        self._settle(superstep, at, turn, record, again=False)
+        cause = whole(cause)
+        self._append("abstained", superstep, turn, cause.encode())
+        self._missed(superstep, at, turn, cause)
         self._look(superstep)
 
-    def _append(self, kind: str, superstep: _Superstep, turn: Turn, body: bytes) -> Record:
-        record = Record(
-            self._id,
-            kind,  # pyright: ignore[reportArgumentType]
-            turn.key,
-            turn.member.name,
-            turn.phase,
-            superstep.step.ask.label,
-            turn.round,
-            body,
-        )
-        if self._trace is not None:
-            self._trace.append(record)
-            self._history.decided = False
-        return record
+    def _append(self, kind: Kind, superstep: _Superstep, turn: Turn, body: bytes) -> None:
+        """Tells the trace of an outcome; if it cannot be told, the mindstorm ends with the trace's error."""
+        if self._trace is None:
+            return
+        label = superstep.step.ask.label
+        try:
+            self._tell(
+                Record(self._id, kind, turn.key, turn.member.name, turn.phase, label, turn.round, body)
+            )
+        except TraceError as error:
+            superstep.fail(error)
 
-    def _settle(
-        self,
-        superstep: _Superstep,
-        at: int,
-        turn: Turn,
-        record: Record,
-        *,
-        again: bool,
-        said: Said | None = None,
+    def _tell(self, record: Record) -> None:
+        assert self._trace is not None
+        self._history.decided = False
+        self._unsafe = True
+        self._trace.append(record)
+
+    async def _durable(self) -> None:
+        """Waits until all that was told is safe; a replay, which tells nothing, need not."""
+        if self._trace is not None and self._unsafe:
+            await self._trace.durable()
+            self._unsafe = False
+
+    def _heard(
+        self, superstep: _Superstep, at: int, turn: Turn, said: Said, body: bytes, *, again: bool
     ) -> None:
-        """Takes an outcome in: a message for the others, or an abstention for the verdict."""
-        superstep.outcomes[at] = record
-        if record.kind == "replied":
-            said = said or Said.model_validate_json(record.body)
-            message = Message(
-                said=said,
-                sender=turn.member.name,
-                label=superstep.step.ask.label,
-                phase=turn.phase,
-                round=turn.round,
-                digest=hashlib.sha256(turn.key.encode() + record.body).hexdigest(),
-            )
-            superstep.messages[at] = message
-            superstep.replied += 1
-            self._total.add(said.usage)
-            if self._bus.observed:
-                self._bus.publish(Spoke(mindstorm=self._id, message=message, again=again))
-        elif record.kind == "abstained":
-            abstention = Abstention(
-                member=turn.member.name, phase=turn.phase, round=turn.round, cause=record.body.decode()
-            )
-            self._abstained.append(abstention)
-            if self._bus.observed:
-                self._bus.publish(Abstained(mindstorm=self._id, abstention=abstention))
+        """Makes a message for the others of what was said."""
+        message = Message(
+            said=said,
+            sender=turn.member.name,
+            label=superstep.step.ask.label,
+            phase=turn.phase,
+            round=turn.round,
+            digest=hashlib.sha256(turn.key.encode() + body).hexdigest(),
+        )
+        superstep.done.add(at)
+        superstep.messages[at] = message
+        self._total.add(said.usage)
+        if self._bus.observed:
+            self._bus.publish(Spoke(mindstorm=self._id, message=message, again=again))
+
+    def _missed(self, superstep: _Superstep, at: int, turn: Turn, cause: str) -> None:
+        """Makes an abstention for the verdict of what was not said."""
+        superstep.done.add(at)
+        abstention = Abstention(member=turn.member.name, phase=turn.phase, round=turn.round, cause=cause)
+        superstep.missed[at] = abstention
+        if self._bus.observed:
+            self._bus.publish(Abstained(mindstorm=self._id, abstention=abstention))
 
     def _decide(self) -> Verdict:
         seconds = time.perf_counter() - self._began
@@ -525,10 +617,34 @@ class Scheduler:
             self._bus.publish(event)
 
 
+def _cause(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _checked(said: object, form: Form) -> tuple[Said, bytes]:
+    """What an agent returned, with its answer read, and serialised.
+
+    Raises:
+        TypeError: It is nothing that an agent may return.
+    """
+    if not isinstance(said, Said):
+        raise TypeError(f"the agent returned {type(said).__name__}, not Said")
+    said = _read(said, form)
+    try:
+        return said, said.__pydantic_serializer__.to_json(said)
+    except PydanticSerializationError:
+        # Half a surrogate pair, such as a model cut off within an emoji leaves behind.
+        body = whole(json.dumps(said.model_dump(), ensure_ascii=False)).encode()
+        return Said.model_validate_json(body), body
+
+
 def _read(said: Said, form: Form) -> Said:
-    """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why."""
+    """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why.
+
+    Free text that is not asked for an answer has none.
+    """
     if (
-        isinstance(form, TextForm)
+        (isinstance(form, TextForm) and not form.short)
         or said.answer is not None
         or said.ballot is not None
         or said.why is not None

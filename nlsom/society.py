@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
+import json
 import uuid
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
-from nlsom.agent import Agent, identity
+from nlsom.agent import Agent
 from nlsom.bus import Bus, MemoryBus
 from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
 from nlsom.phase import Ask, Inline, Limits, Phase, Repeat
-from nlsom.program import Decision, Program, Rounds, Seating, Step
+from nlsom.program import Decision, Program, Rounds, Seating, Step, flatten
 from nlsom.rules import TieBreak
 from nlsom.scheduler import Scheduler
 from nlsom.structure import Democracy, Structure, StructureSpec
@@ -83,9 +85,11 @@ class Society:
         templates: Where prompts are found by name.
         about: What it is, in a sentence.
         trace: Where outcomes are kept; opened and closed by whoever made it.
-        bus: What carries its turns; a bus within this process if none is given.
+        bus: What carries its turns, to members who are hosted on it already; if none is given, a bus within
+            this process, where the agents of `seats` are opened and hosted.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run of a mindstorm are asked again.
+        source: What it was read from, with all overrides; None for one made in Python.
     """
 
     name: str
@@ -102,12 +106,14 @@ class Society:
     bus: Bus | None = None
     media: MediaStore = field(default_factory=MediaStore)
     retry_failed: bool = False
+    source: Mapping[str, object] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.program = _Compiler(self).program()
+        self._built = ""
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
-        self._one_at_a_time: dict[str, asyncio.Lock] = {}
+        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -118,18 +124,33 @@ class Society:
         if self._stack is not None:
             raise NlsomError(f"society {self.name!r} is open already")
         async with AsyncExitStack() as stack:
-            for part in self._parts():
-                await stack.enter_async_context(part)
-            # Only now: a model behind a server says what it is when it is opened.
-            identities = tuple(identity(seat.agent) for seat in self.seats)
-            self.program = replace(self.program, identities=identities)
-            self._bus = self.bus or MemoryBus()
             if self.bus is None:
+                for part in self._parts():
+                    await stack.enter_async_context(part)
+                self._bus = MemoryBus()
                 stack.push_async_callback(self._bus.close)
                 for seat in self.seats:
                     await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
+            else:
+                self._bus = self.bus
+            # Only now: a model behind a server says what it is when it is opened.
+            identities = tuple(await self._bus.describe(self.program.names))
+            self.program = replace(self.program, identities=identities)
+            self._built = self._build()
             self._stack = stack.pop_all()
         return self
+
+    def _build(self) -> str:
+        """What it takes to build this society again, for the header of its mindstorms."""
+        if self.source is None:
+            return ""
+        prompts = {
+            step.ask.prompt: step.template.source
+            for step in self.program.flat
+            if isinstance(step.ask.prompt, str)
+        }
+        identities = dict(zip(self.program.names, self.program.identities, strict=True))
+        return json.dumps({"society": self.source, "prompts": prompts, "identities": identities})
 
     def _parts(self) -> list[AbstractAsyncContextManager[Any]]:
         """What is opened with the society: models, which agents may share, and agents; each once."""
@@ -164,7 +185,10 @@ class Society:
         Raises:
             NlsomError: The mindstorm stopped without a verdict.
             MediaError: A picture is not let in.
+            UsageError: Pictures, choices or a context are given beside a whole task.
         """
+        if isinstance(question, Task) and (images or choices or context):
+            raise UsageError("a whole task is given: put images, choices and context into it")
         if not isinstance(question, Task):
             question = await self.make_task(question, images=images, choices=choices, context=context)
         async with self._scheduled(question, seed) as scheduler:
@@ -212,12 +236,8 @@ class Society:
         # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
         # finds every outcome in the trace.
         lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
-        try:
-            async with lock:
-                yield self._schedule(id, task, seed)
-        finally:
-            if not lock.locked():
-                self._one_at_a_time.pop(id, None)
+        async with lock:
+            yield self._schedule(id, task, seed)
 
     def _schedule(self, id: str, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None
@@ -232,6 +252,7 @@ class Society:
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
+            built=self._built,
         )
 
 
@@ -312,6 +333,11 @@ class _Compiler:
         except UsageError as error:
             self._fault(f"{where}.prompt", error)
             template = Template.of("")
+        if unknown := sorted(name for name in template.reads if not _has(society.task, name)):
+            told = f"{template.name}: a {society.task.kind} task has no {unknown[0]!r}"
+            self._fault(f"{where}.prompt", told)
+        if ask.wait != "all" and ask.order != "together":
+            self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
         who = self._select(ask.ask, f"{where}.ask")
         if ask.structure is not None:
             structure = self._built(ask.structure, f"{where}.structure")
@@ -341,7 +367,7 @@ class _Compiler:
 
     def _decision(self, steps: Sequence[Step | Rounds]) -> Decision:
         by = self._society.verdict
-        flat = _flat(steps)
+        flat = flatten(steps)
         if not flat:
             self._fault("mindstorm", "a mindstorm needs at least one phase")
         labels = [step.ask.label for step in flat]
@@ -368,7 +394,7 @@ class _Compiler:
 
     def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
         """A label that nobody who is asked could ever hear is a slip of the pen."""
-        flat = _flat(steps)
+        flat = flatten(steps)
         senders: dict[str, set[int]] = {}
         for step in flat:
             senders.setdefault(step.ask.label, set()).update(step.who)
@@ -394,12 +420,12 @@ class _Compiler:
                     )
 
 
+def _has(task: type[Task], name: str) -> bool:
+    return name in task.model_fields or hasattr(task, name)
+
+
 def _names(labels: Iterable[str]) -> str:
     return ", ".join(sorted(labels))
-
-
-def _flat(steps: Sequence[Step | Rounds]) -> list[Step]:
-    return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
 
 
 __all__ = ["Seat", "Society", "VerdictBy"]

@@ -14,6 +14,7 @@ from typing import cast
 import yaml
 
 from nlsom.errors import ConfigError, Fault, UsageError
+from nlsom.message import whole
 
 Tree = str | None | list["Tree"] | dict[str, "Tree"]
 Path_ = tuple[str | int, ...]
@@ -53,9 +54,9 @@ class Source:
         here: Tree = self.tree
         *way, last = dotted.split(".")
         for step in way:
-            path.append(int(step) if isinstance(here, list) and step.isdigit() else step)
+            path.append(int(step) if isinstance(here, list) and step.isdecimal() else step)
             here = _inside(here, step, told)
-        if isinstance(here, list) and last.isdigit() and int(last) < len(here):
+        if isinstance(here, list) and last.isdecimal() and int(last) < len(here):
             path.append(int(last))
             here[int(last)] = value
         elif isinstance(here, dict):
@@ -89,7 +90,7 @@ def _inside(here: Tree, step: str, told: str) -> Tree:
         if inner is None or isinstance(inner, str):
             inner = here[step] = {}
         return inner
-    if isinstance(here, list) and step.isdigit() and int(step) < len(here):
+    if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
         return here[int(step)]
     raise UsageError(f"{told}: there is no {step!r} on the way")
 
@@ -142,7 +143,7 @@ def _copied(value: object) -> object:
         return {str(key): _copied(inner) for key, inner in items.items()}
     if isinstance(value, list | tuple):
         return [_copied(inner) for inner in cast("list[object]", value)]
-    return value
+    return whole(value) if isinstance(value, str) else value
 
 
 class _Reader:
@@ -169,7 +170,7 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return [self.value(inner, (*path, number)) for number, inner in enumerate(node.value)]
         empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.style is None
-        return None if empty else str(node.value)
+        return None if empty else whole(str(node.value))
 
     def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Tree]:
         tree: dict[str, Tree] = {}

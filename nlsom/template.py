@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2 import Template as Compiled
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -20,6 +21,8 @@ from nlsom.task.base import Task
 VARIABLES = frozenset({"task", "member", "members", "round", "rounds", "label"})
 """What a prompt may name: the task; the member asked; the names of all members; the round and how many there
 are; the label of the phase."""
+
+_MEMBER = frozenset({"id", "name", "persona", "role"})
 
 _ENVIRONMENT = SandboxedEnvironment(
     undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
@@ -34,11 +37,13 @@ class Template:
         name: Where it came from, for messages.
         source: Its text.
         personal: Whether it names the member, so that it has to be rendered for each.
+        reads: Names that it reads of the task.
     """
 
     name: str
     source: str
     personal: bool
+    reads: frozenset[str]
     _compiled: Compiled
 
     @classmethod
@@ -49,13 +54,26 @@ class Template:
             UsageError: Its syntax is wrong, or it names something that no prompt may name.
         """
         try:
-            names = meta.find_undeclared_variables(_ENVIRONMENT.parse(source))
+            tree = _ENVIRONMENT.parse(source)
+            names = meta.find_undeclared_variables(tree)
             compiled = _ENVIRONMENT.from_string(source)
         except TemplateSyntaxError as error:
             raise UsageError(f"{name}, line {error.lineno}: {error.message}") from None
+        except RecursionError:
+            raise UsageError(f"{name}: too deeply nested") from None
         if unknown := sorted(names - VARIABLES):
             raise UsageError(f"{name}: {unknown[0]!r} is not defined; a prompt may name {_listed(VARIABLES)}")
-        return cls(name, source, "member" in names, compiled)
+        if next(meta.find_referenced_templates(tree), "") != "":
+            raise UsageError(f"{name}: a prompt cannot include, import or extend another")
+        read: dict[str, set[str]] = {"task": set(), "member": set()}
+        for node in tree.find_all(nodes.Getattr):
+            if node.attr.startswith("_"):
+                raise UsageError(f"{name}, line {node.lineno}: {node.attr!r} is out of a prompt's reach")
+            if isinstance(node.node, nodes.Name) and node.node.name in read:
+                read[node.node.name].add(node.attr)
+        if unknown := sorted(read["member"] - _MEMBER):
+            raise UsageError(f"{name}: a member has no {unknown[0]!r}; it has {_listed(_MEMBER)}")
+        return cls(name, source, "member" in names, frozenset(read["task"]), compiled)
 
     def render(
         self, *, task: Task, member: Member, members: Sequence[str], round: int, rounds: int, label: str
@@ -69,7 +87,7 @@ class Template:
             return self._compiled.render(
                 task=task, member=member, members=members, round=round, rounds=rounds, label=label
             ).strip()
-        except TemplateError as error:
+        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise UsageError(f"{self.name}: {error}") from None
 
 
@@ -79,8 +97,16 @@ class Templates:
     In each folder a prompt of the task's kind (`vqa/answer.md`) comes before a general one (`answer.md`).
     """
 
-    def __init__(self, folders: Iterable[Path | Traversable]) -> None:
-        self._folders = tuple(folders)
+    def __init__(
+        self, folders: Iterable[Path | Traversable], texts: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Finds prompts.
+
+        Args:
+            folders: Where they are looked for.
+            texts: Prompts by name that come before those of all folders.
+        """
+        self._folders, self._texts = tuple(folders), texts
 
     def get(self, name: str, kind: str) -> Template:
         """The prompt `name` for tasks of a kind.
@@ -90,10 +116,16 @@ class Templates:
         """
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise UsageError(f"{name!r} is no name of a prompt; for a text write `prompt: {{text: …}}`")
+        if name in self._texts:
+            return Template.of(self._texts[name], f"prompt {name!r}")
         for folder in self._folders:
             for file in (folder / kind / f"{name}.md", folder / f"{name}.md"):
                 if file.is_file():
-                    return Template.of(file.read_text(encoding="utf-8"), f"prompt {name!r}")
+                    try:
+                        text = file.read_text(encoding="utf-8")
+                    except UnicodeDecodeError as error:
+                        raise UsageError(f"{file}: not UTF-8 text (byte {error.start})") from None
+                    return Template.of(text, f"prompt {name!r}")
         near = difflib.get_close_matches(name, self.names(kind), 1)
         meant = f"; did you mean {near[0]!r}?" if near else f"; there are {_listed(self.names(kind))}"
         raise UsageError(f"there is no prompt {name!r} for {kind}{meant}")

@@ -47,6 +47,12 @@ class Transcript(Sequence[Message]):
     def __len__(self) -> int:
         return len(self.messages)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transcript) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
 

@@ -1,6 +1,6 @@
 """A real vision-language model on a GPU looks at the shipped photographs, in two societies.
 
-    python benchmarks/gpu_smoke.py [--profile small-vlm] [--pictures FOLDER]
+    python serve/gpu_smoke.py [--profile small-vlm] [--pictures FOLDER]
 
 Not yet run on a GPU: no machine with one could be had when it was written. On CPU its steps run with
 `--profile cpu-test`, whose model answers at random.
@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx
 
 from nlsom_serve.vllm import Metrics, Server, serving
+from nlsom_societies import samples
 
 SOCIETIES = ("vqa-monarchy", "vqa-democracy")
 QUESTIONS = ("What is in the picture?", "How many people are there?")
@@ -26,7 +27,7 @@ QUESTIONS = ("What is in the picture?", "How many people are there?")
 def ask(server: Server, society: str, question: str, picture: Path) -> str:
     """The answer of `nlsom ask`, or what it says is wrong."""
     command = [
-        *(sys.executable, "-m", "nlsom_serve.cli", "ask", society, question),
+        *(str(Path(sys.executable).parent / "nlsom"), "ask", society, question, "--quiet"),
         *("--image", str(picture)),
         *("--model", f"vlm={server.url}/v1#{server.model}", "--model", f"llm={server.url}/v1#{server.model}"),
     ]
@@ -40,7 +41,7 @@ async def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--profile", default="small-vlm")
-    parser.add_argument("--pictures", type=Path, default=Path(__file__).parent.parent / "examples")
+    parser.add_argument("--pictures", type=Path, default=Path(samples.__file__).parent / "images")
     asked = parser.parse_args()
     pictures = sorted(path for path in asked.pictures.rglob("*") if path.suffix in {".jpg", ".jpeg", ".png"})
     if not pictures:

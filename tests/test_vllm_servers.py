@@ -242,7 +242,7 @@ async def test_no_vllm_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch):
 
 
 async def test_what_was_named_as_vllm_has_to_be_one(tmp_path: Path):
-    with pytest.raises(UsageError, match=r"--python: .* is neither a virtual environment nor a Python"):
+    with pytest.raises(UsageError, match=r"--vllm: .* is neither a virtual environment nor a Python"):
         await find_vllm(str(tmp_path))
     with pytest.raises(ModelUnavailable, match=r"no vLLM in .*: .* -m pip install vllm"):
         await find_vllm(sys.executable)

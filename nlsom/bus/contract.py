@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -37,6 +37,15 @@ class Bus(Protocol):
             DeadlineExceeded: The agent did not answer in time; it was cancelled.
             BusClosed: The bus is closed, or was while this waited.
             Exception: Whatever the agent raised.
+        """
+        ...
+
+    async def describe(self, addresses: Sequence[str]) -> list[str]:
+        """The identities of the agents at these addresses (`nlsom.agent.identity`), in the same order.
+
+        Raises:
+            UnknownAddress: Nobody is hosted at one of them.
+            BusClosed: The bus is closed.
         """
         ...
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from nlsom.agent import Agent
+from nlsom.agent import Agent, identity
 from nlsom.errors import BusClosed, DeadlineExceeded, UnknownAddress, UsageError
 from nlsom.event import Decided, Event, Lagged, Stopped
 from nlsom.message import Said
@@ -72,6 +72,15 @@ class MemoryBus:
             raise
         finally:
             self._waiting.discard(task)
+
+    async def describe(self, addresses: Sequence[str]) -> list[str]:
+        """The identities of the agents at these addresses; see `Bus.describe`."""
+        if self._closed:
+            raise BusClosed("the bus is closed")
+        for address in addresses:
+            if address not in self._agents:
+                raise UnknownAddress(address, sorted(self._agents))
+        return [identity(self._agents[address]) for address in addresses]
 
     @property
     def observed(self) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, JsonValue
+from pydantic import AfterValidator, ConfigDict, JsonValue
 
 from nlsom.form import ChoiceForm, Form, TextForm
 from nlsom.media import GATE_VERSION
-from nlsom.message import Frozen, Image
+from nlsom.message import Frozen, Image, whole
+
+Words = Annotated[str, AfterValidator(whole)]
+"""Text from outside: JSON may bring half a surrogate pair, which can be neither hashed nor sent."""
 
 
 class Task(Frozen):
@@ -28,10 +31,10 @@ class Task(Frozen):
     model_config = ConfigDict(ignored_types=(cached_property,))
     kind: ClassVar[str] = "task"
 
-    question: str
+    question: Words
     images: tuple[Image, ...] = ()
-    choices: tuple[str, ...] = ()
-    context: str = ""
+    choices: tuple[Words, ...] = ()
+    context: Words = ""
     extra: dict[str, JsonValue] = {}
 
     @cached_property

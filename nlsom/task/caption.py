@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from nlsom.form import Form, TextForm
-from nlsom.task.base import Task
+from nlsom.task.base import Task, Words
 
 
 class CaptionTask(Task):
@@ -13,7 +13,7 @@ class CaptionTask(Task):
 
     kind: ClassVar[str] = "caption"
 
-    question: str = "Describe the picture."
+    question: Words = "Describe the picture."
 
     def form(self) -> Form:
         """A sentence or two."""

@@ -67,6 +67,13 @@ class BusContract:
         with pytest.raises(UnknownAddress, match="nobody"):
             await bus.request(make_turn(), to="nobody")
 
+    async def test_agents_are_described_by_their_identities(self, bus: Bus) -> None:
+        await bus.host("ann", Saying(identity="ann/1"))
+        await bus.host("bob", Saying(identity="bob/2"))
+        assert await bus.describe(["bob", "ann", "bob"]) == ["bob/2", "ann/1", "bob/2"]
+        with pytest.raises(UnknownAddress, match="nobody"):
+            await bus.describe(["ann", "nobody"])
+
     async def test_an_address_is_hosted_once(self, bus: Bus) -> None:
         await bus.host("ann", Saying())
         with pytest.raises(UsageError, match="ann"):

@@ -6,6 +6,7 @@ are one thing: the same program runs again, and asks only for what has no outcom
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -36,6 +37,8 @@ class Header(Frozen):
         seed: The run's seed.
         started: When it was first begun, in seconds since 1970 (UTC). In no key.
         frozen: What was read once and holds for the whole mindstorm, such as reputations, with its digest.
+        built: What it takes to build the society again (JSON of `nlsom.counterfactual.Built`); "" where it
+            was made in Python. Mindstorms of one society share it, so a store keeps it once.
     """
 
     mindstorm: str
@@ -47,6 +50,7 @@ class Header(Frozen):
     seed: int
     started: float
     frozen: JsonValue = None
+    built: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Record:
             mindstorm took the outcome that another stored under the same key. `closed`: a phase ended early,
             and who counted. `verdict`: what it came to.
         key: Key of the turn; "" for `closed` and `verdict`.
-        member: Who was asked.
+        member: Who was asked; of a phase that was closed, where they are asked in turn, who was it.
         phase: Name of the phase.
         label: What the phase calls its messages.
         round: From 1.
@@ -82,12 +86,12 @@ class History:
 
     Attributes:
         outcomes: By key.
-        closed: By phase and round: the members who counted.
-        decided: Whether it came to a verdict.
+        closed: By phase, round and, where members are asked in turn, who was asked: who counted.
+        decided: Whether a verdict is among them.
     """
 
     outcomes: dict[str, Record] = field(default_factory=dict[str, Record])
-    closed: dict[tuple[str, int], Record] = field(default_factory=dict[tuple[str, int], Record])
+    closed: dict[tuple[str, int, str], Record] = field(default_factory=dict[tuple[str, int, str], Record])
     decided: bool = False
 
     def add(self, record: Record) -> None:
@@ -97,7 +101,7 @@ class History:
             if known is None or known.kind != "replied":
                 self.outcomes[record.key] = record
         elif record.kind == "closed":
-            self.closed[record.phase, record.round] = record
+            self.closed[record.phase, record.round, record.member] = record
         elif record.kind == "verdict":
             self.decided = True
 
@@ -148,8 +152,6 @@ class Trace(Protocol):
 
 def lines(header: Header, records: Iterable[Record]) -> Iterable[str]:
     """A mindstorm as JSON lines: its header, then a line a record."""
-    import json
-
     yield header.model_dump_json()
     for record in records:
         text = record.body.decode()

@@ -10,43 +10,27 @@ wait is also the back-pressure: without it, a busy event loop starves the writin
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import queue
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from nlsom.errors import TraceError
-from nlsom.trace.contract import SCHEMA, Header, History, Kind, Record
+from nlsom.trace import upkeep
+from nlsom.trace.chain import first_link, link
+from nlsom.trace.contract import Header, History, Record
+from nlsom.trace.schema import COLUMNS, connect, explain, to_record, to_row
+from nlsom.trace.upkeep import Pruned, Summary
 
 T = TypeVar("T")
 
-_TABLES = f"""
-CREATE TABLE mindstorms (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, header TEXT NOT NULL
-) STRICT;
-CREATE TABLE records (
-    seq INTEGER PRIMARY KEY, mindstorm INTEGER NOT NULL, kind TEXT NOT NULL, key BLOB NOT NULL,
-    member TEXT NOT NULL, phase TEXT NOT NULL, label TEXT NOT NULL, round INTEGER NOT NULL,
-    body BLOB NOT NULL, chain BLOB NOT NULL
-) STRICT;
-CREATE INDEX records_of_mindstorm ON records (mindstorm, seq);
-CREATE INDEX replies_by_key ON records (key) WHERE kind = 'replied';
-PRAGMA user_version = {SCHEMA};
-"""
-_COLUMNS = "kind, key, member, phase, label, round, body"
 _BATCH = 4096
-
-
-def link(before: bytes, record: Record) -> bytes:
-    """The next link of a mindstorm's hash chain: SHA-256 over the link before and the record."""
-    parts = (record.kind, record.key, record.member, record.phase, record.label, str(record.round))
-    told = "\x1f".join(parts).encode()
-    return hashlib.sha256(before + told + b"\x1f" + record.body).digest()
 
 
 class _Call:
@@ -93,15 +77,31 @@ class SqliteTrace:
         *,
         synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
         read_only: bool = False,
+        patience: float = 10.0,
     ) -> None:
+        """A trace in a file, which is made when the trace is first used.
+
+        Args:
+            path: The file.
+            synchronous: `NORMAL` survives the end of the process, `FULL` also a loss of power.
+            read_only: Whether it is only read.
+            patience: Seconds to wait for another process that holds the file locked.
+        """
         self.path = Path(path)
+        self._patience = patience
         self._synchronous = synchronous
         self._read_only = read_only
         self._queue: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._failed: TraceError | None = None
-        self._numbers: dict[str, int] = {}
-        self._chains: dict[str, bytes] = {}
+        self._ends: dict[str, tuple[int, bytes]] = {}
+        self._open: Counter[str] = Counter()
+        self._version = 0
+
+    @property
+    def media(self) -> Path:
+        """The folder beside the file where the pictures of its mindstorms are kept."""
+        return self.path.with_name(self.path.name + ".media")
 
     async def __aenter__(self) -> Self:
         try:
@@ -120,22 +120,23 @@ class SqliteTrace:
         def do(connection: sqlite3.Connection) -> History:
             connection.execute(
                 "INSERT OR IGNORE INTO mindstorms (id, header) VALUES (?, ?)",
-                (header.mindstorm, header.model_dump_json()),
+                (header.mindstorm, header.model_dump_json(exclude={"built"})),
             )
+            if header.built:
+                connection.execute(
+                    "INSERT OR IGNORE INTO societies VALUES (?, ?)", (header.digest, header.built)
+                )
             (number,) = connection.execute(
                 "SELECT number FROM mindstorms WHERE id = ?", (header.mindstorm,)
             ).fetchone()
             history = History()
             for record in self._read(connection, header.mindstorm, number):
                 history.add(record)
-            last = connection.execute(
-                "SELECT chain FROM records WHERE mindstorm = ? ORDER BY seq DESC LIMIT 1", (number,)
-            ).fetchone()
-            self._chains[header.mindstorm] = last[0] if last else first_link(header.mindstorm)
-            self._numbers[header.mindstorm] = number
             return history
 
-        return await self._call(do)
+        history = await self._call(do)
+        self._open[header.mindstorm] += 1
+        return history
 
     async def find(self, keys: Sequence[str]) -> dict[str, Record]:
         """Replies stored under these keys; see `Trace.find`."""
@@ -145,12 +146,12 @@ class SqliteTrace:
             for at in range(0, len(keys), 500):
                 some = [bytes.fromhex(key) for key in keys[at : at + 500]]
                 rows = connection.execute(
-                    f"SELECT {_COLUMNS} FROM records WHERE kind = 'replied' AND key IN"  # noqa: S608
+                    f"SELECT {COLUMNS} FROM records WHERE kind = 'replied' AND key IN"  # noqa: S608
                     f" ({','.join('?' * len(some))}) ORDER BY seq",
                     some,
                 )
                 for row in rows:
-                    record = _record("", row)
+                    record = to_record("", row)
                     found.setdefault(record.key, record)
             return found
 
@@ -158,6 +159,8 @@ class SqliteTrace:
 
     def append(self, record: Record) -> None:
         """Appends a record; see `Trace.append`."""
+        if not self._open[record.mindstorm]:
+            raise TraceError(f"{self.path}: mindstorm {record.mindstorm!r} was not opened")
         self._queue.put(record)
 
     async def durable(self) -> None:
@@ -166,18 +169,24 @@ class SqliteTrace:
 
     def leave(self, mindstorm: str) -> None:
         """Forgets what is held in memory for a mindstorm; see `Trace.leave`."""
-        self._queue.put(_Left(mindstorm))
+        if self._open[mindstorm] > 1:
+            self._open[mindstorm] -= 1
+        elif self._open.pop(mindstorm, 0):
+            self._queue.put(_Left(mindstorm))
 
     async def mindstorms(self) -> AsyncIterator[Header]:
         """The mindstorms; see `Trace.mindstorms`."""
         after = 0
         while True:
             rows = await self._rows(
-                "SELECT number, header FROM mindstorms WHERE number > ? ORDER BY number LIMIT 500", (after,)
+                "SELECT number, header, built FROM mindstorms LEFT JOIN societies"
+                " ON digest = header ->> 'digest' WHERE number > ? ORDER BY number LIMIT 500",
+                (after,),
             )
-            for number, header in rows:
+            for number, header, built in rows:
                 after = number
-                yield Header.model_validate_json(header)
+                found = Header.model_validate_json(header)
+                yield found.model_copy(update={"built": built}) if built else found
             if len(rows) < 500:
                 return
 
@@ -191,22 +200,31 @@ class SqliteTrace:
         for record in await self._call(do):
             yield record
 
+    async def summaries(self) -> AsyncIterator[Summary]:
+        """The mindstorms at a glance, in the order they were begun."""
+        after = 0
+        while True:
+            some = await self._call(partial(upkeep.summaries, after=after, limit=500))
+            for number, summary in some:
+                after = number
+                yield summary
+            if len(some) < 500:
+                return
+
     async def verify(self) -> list[str]:
         """Follows the hash chain of every mindstorm; returns the ids of those that are damaged."""
+        return await self._call(upkeep.verify)
 
-        def do(connection: sqlite3.Connection) -> list[str]:
-            damaged: list[str] = []
-            for number, mindstorm in connection.execute("SELECT number, id FROM mindstorms ORDER BY number"):
-                chain = first_link(mindstorm)
-                for *row, stored in connection.execute(
-                    f"SELECT {_COLUMNS}, chain FROM records WHERE mindstorm = ? ORDER BY seq",  # noqa: S608
-                    (number,),
-                ):
-                    chain = link(chain, _record(mindstorm, row))
-                    if chain != stored:
-                        damaged.append(mindstorm)
-                        break
-            return damaged
+    async def prune(self, mindstorms: Collection[str]) -> Pruned:
+        """Drops whole mindstorms; replies of theirs that others reuse stay.
+
+        Raises:
+            TraceError: The trace does not hold one of them, or cannot be written; nothing is dropped then.
+        """
+
+        def do(connection: sqlite3.Connection) -> Pruned:
+            self._ends.clear()
+            return upkeep.prune(connection, mindstorms)
 
         return await self._call(do)
 
@@ -228,11 +246,11 @@ class SqliteTrace:
 
     def _read(self, connection: sqlite3.Connection, mindstorm: str, number: int) -> Iterator[Record]:
         rows = connection.execute(
-            f"SELECT {_COLUMNS} FROM records WHERE mindstorm = ? ORDER BY seq",  # noqa: S608
+            f"SELECT {COLUMNS} FROM records WHERE mindstorm = ? ORDER BY seq",  # noqa: S608
             (number,),
         )
         for row in rows:
-            record = _record(mindstorm, row)
+            record = to_record(mindstorm, row)
             if record.kind == "reused":
                 (body,) = connection.execute(
                     "SELECT body FROM records WHERE kind = 'replied' AND key = ? ORDER BY seq LIMIT 1",
@@ -259,7 +277,7 @@ class SqliteTrace:
         try:
             connection = self._connect()
         except (sqlite3.Error, OSError, TraceError) as error:
-            self._refuse(error if isinstance(error, TraceError) else self._explain(error))
+            self._refuse(error if isinstance(error, TraceError) else explain(self.path, error))
             return
         with closing(connection):
             while True:
@@ -268,15 +286,16 @@ class SqliteTrace:
                 calls = [item for item in batch if isinstance(item, _Call)]
                 try:
                     values = self._commit(connection, batch)
-                except (sqlite3.Error, OSError) as error:
-                    self._failed = self._explain(error)
+                except Exception as error:  # noqa: BLE001
+                    # Whatever it is: if this thread ended without a word, they would wait for ever.
+                    self._failed = error if isinstance(error, TraceError) else explain(self.path, error)
                     for call in calls:
                         call.settle(None, self._failed)
                     if not ended:
                         self._refuse(self._failed)
                     return
                 for call, value in zip(calls, values, strict=True):
-                    call.settle(value)
+                    call.settle(value, value if isinstance(value, TraceError) else None)
                 if ended:
                     return
 
@@ -296,24 +315,32 @@ class SqliteTrace:
         def flush() -> None:
             if rows:
                 connection.executemany(
-                    f"INSERT INTO records (mindstorm, {_COLUMNS}, chain) VALUES (?,?,?,?,?,?,?,?,?)",  # noqa: S608
+                    f"INSERT INTO records (mindstorm, {COLUMNS}, chain) VALUES (?,?,?,?,?,?,?,?,?)",  # noqa: S608
                     rows,
                 )
                 rows.clear()
 
         if not self._read_only:
             connection.execute("BEGIN IMMEDIATE")
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            if version != self._version:  # Another process wrote: what ends where is to be looked up again.
+                self._version = version
+                self._ends.clear()
         try:
             for item in batch:
                 if isinstance(item, Record):
-                    chain = self._chains[item.mindstorm] = link(self._chains[item.mindstorm], item)
-                    rows.append((self._numbers[item.mindstorm], *_row(item), chain))
+                    number, chain = self._ends.get(item.mindstorm) or _end(connection, item.mindstorm)
+                    chain = link(chain, item)
+                    self._ends[item.mindstorm] = number, chain
+                    rows.append((number, *to_row(item), chain))
                 elif isinstance(item, _Call):
                     flush()
-                    values.append(item.run(connection))
+                    try:
+                        values.append(item.run(connection))
+                    except TraceError as error:  # Raised before anything was written: hurts nobody else.
+                        values.append(error)
                 elif isinstance(item, _Left):
-                    self._numbers.pop(item.mindstorm, None)
-                    self._chains.pop(item.mindstorm, None)
+                    self._ends.pop(item.mindstorm, None)
             flush()
         except BaseException:
             if connection.in_transaction:
@@ -331,52 +358,19 @@ class SqliteTrace:
                 item.settle(None, error)
 
     def _connect(self) -> sqlite3.Connection:
-        if self._read_only and not self.path.is_file():
-            raise TraceError(f"{self.path}: there is no such trace")
-        uri = f"{self.path.absolute().as_uri()}?mode={'ro' if self._read_only else 'rwc'}"
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)
-        try:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version == 0 and not self._read_only:
-                connection.execute("PRAGMA journal_mode = WAL")
-                self._create(connection)
-            elif version != SCHEMA:
-                told = "is no trace of nlsom" if version == 0 else f"has schema {version}, not {SCHEMA}"
-                raise TraceError(f"{self.path}: {told}; give another file")
-            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _create(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise TraceError(f"{self.path}: is another program's database; give another file")
-        connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
-
-    def _explain(self, error: Exception) -> TraceError:
-        told = str(error)
-        if "full" in told:
-            told = "the disk is full; make room and run the same command again, it goes on where it was"
-        elif "locked" in told or "busy" in told:
-            told = "another process holds it locked; end that one, or give another file"
-        elif "not a database" in told or "malformed" in told:
-            told = f"damaged or no SQLite file ({told}); keep a copy and give another file"
-        elif "unable to open" in told:
-            told = "cannot be opened; does its folder exist, and may you write there?"
-        return TraceError(f"{self.path}: {told}")
+        return connect(
+            self.path, read_only=self._read_only, synchronous=self._synchronous, patience=self._patience
+        )
 
 
-def first_link(mindstorm: str) -> bytes:
-    """The link that a mindstorm's chain begins with."""
-    return hashlib.sha256(mindstorm.encode()).digest()
-
-
-def _row(record: Record) -> tuple[Any, ...]:
-    key = bytes.fromhex(record.key)
-    return record.kind, key, record.member, record.phase, record.label, record.round, record.body
-
-
-def _record(mindstorm: str, row: Sequence[Any]) -> Record:
-    kind: Kind = row[0]
-    return Record(mindstorm, kind, row[1].hex(), *row[2:7])
+def _end(connection: sqlite3.Connection, mindstorm: str) -> tuple[int, bytes]:
+    """The number of a mindstorm, and the last link of its chain."""
+    row = connection.execute("SELECT number FROM mindstorms WHERE id = ?", (mindstorm,)).fetchone()
+    if row is None:
+        raise TraceError(
+            f"mindstorm {mindstorm!r} is not in the trace: it was not opened, or pruned meanwhile"
+        )
+    last = connection.execute(
+        "SELECT chain FROM records WHERE mindstorm = ? ORDER BY seq DESC LIMIT 1", row
+    ).fetchone()
+    return row[0], last[0] if last else first_link(mindstorm)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
+from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm import Server, serving
-from nlsom_serve.vllm.home import home
 
-Serve = Callable[..., "contextmanager[tuple[Server, ...]]"]
+SMOLLM2 = Path(__file__).parent / "vllm" / "smollm2.yaml"
 
 
 @pytest.fixture(scope="session")
@@ -35,25 +33,6 @@ def a_home(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
         patch.setenv("NLSOM_HOME", str(folder))
         patch.setenv("NLSOM_VLLM", str(made / "venv"))
         yield folder
-
-
-@pytest.fixture(scope="session")
-def smollm2(a_home: Path) -> str:
-    """A profile of SmolLM2-135M on CPU."""
-    path = a_home / "smollm2.yaml"
-    profile = {
-        "vllm": {
-            "model": str(a_home / "test-vllm" / "smollm2"),
-            "served-model-name": "smollm2",
-            "dtype": "bfloat16",
-            "max-model-len": 2048,
-            "max-num-seqs": 32,
-            "enforce-eager": True,
-        },
-        "nlsom": {"device": "cpu", "env": {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}},
-    }
-    path.write_text(yaml.safe_dump(profile))
-    return str(path)
 
 
 @contextmanager
@@ -79,12 +58,16 @@ def eyes(a_home: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="package")
-def words(smollm2: str) -> Iterator[Server]:
+def words(a_home: Path) -> Iterator[Server]:
     """SmolLM2-135M."""
-    with served(f"words={smollm2}") as (server,):
+    del a_home
+    with served(f"words={SMOLLM2}") as (server,):
         yield server
 
 
-def processes() -> set[int]:
-    """Pids of this machine."""
-    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+@pytest.fixture
+def pair(a_home: Path) -> Iterator[tuple[Server, ...]]:
+    """Two servers of one model."""
+    del a_home
+    with served("left=cpu-test", "right=cpu-test") as servers:
+        yield servers

@@ -1,23 +1,33 @@
-"""The life of real vLLM servers: what ends them, and that nothing of them is left."""
+"""The life of real vLLM servers: what ends them, and that nothing of them is left.
+
+These come first by name, before the servers that the other files share are up: two at a time at most.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
 from nlsom.errors import ModelUnavailable
-from nlsom_serve.vllm import first_end, serving, state
+from nlsom.form import TextForm
+from nlsom.model import Settings
+from nlsom.testing.models import prompt_of
+from nlsom_serve.vllm import Metrics, first_end, serving, state
+from nlsom_serve.vllm.model import ProfileModel
 from nlsom_serve.vllm.state import Server
 
 pytestmark = pytest.mark.vllm
 
+NLSOM = str(Path(sys.executable).parent / "nlsom")
 KEEPER = """
 import asyncio
 from nlsom_serve.vllm import serving
@@ -59,8 +69,8 @@ async def test_a_server_whose_engine_dies_ends_as_a_whole():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"max-modl-len": 2048}, "vLLM does not know --max-modl-len 2048"),
-        ({"max-model-len": 99999}, r"max_model_len \(99999\) is greater .*lower max-model-len"),
+        ({"max-modl-len": 2048}, "vLLM does not know --max-modl-len: correct"),
+        ({"max-model-len": 30000}, r"max_model_len \(30000\) is greater .*lower max-model-len"),
         ({"model": "no-org/no-model"}, "the model is not on this machine, and the hub cannot be reached"),
     ],
     ids=["unknown option", "context longer than the model's", "a model that is not there"],
@@ -80,3 +90,82 @@ async def test_a_start_that_fails_gives_vllms_own_reason(
         async with serving([str(path)]):
             pass
     assert state.servers() == []
+
+
+SOCIETY = """
+name: eyes
+task: vqa
+models: {vlm: {profile: seen}}
+members:
+  eyes: {agent: vision, model: vlm, role: expert, count: 3}
+  leader: {agent: vision, model: vlm, role: leader}
+structure: democracy
+mindstorm:
+  - {ask: expert, prompt: introduce, as: caption, form: {text: {max_tokens: 16}}}
+  - {ask: leader, prompt: choose, as: ballot, form: answer}
+verdict: {rule: decree, of: leader}
+limits: {seconds: 300, on_error: raise}
+"""
+
+
+async def nlsom(*arguments: str) -> str:
+    """What a command prints; it has to succeed."""
+    process = await asyncio.create_subprocess_exec(
+        NLSOM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    printed, complained = await process.communicate()
+    assert process.returncode == 0, complained.decode()
+    return printed.decode()
+
+
+async def test_the_command_line_serves_a_society_until_it_is_interrupted(a_home: Path):
+    society = a_home / "eyes.yaml"
+    society.write_text(SOCIETY)
+    process = await asyncio.create_subprocess_exec(
+        NLSOM, "models", "up", "seen=cpu-test", stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert b"/v1  llava-tiny" in await process.stdout.readline()
+    (server,) = state.servers()
+    pids = server.pids
+
+    (told,) = json.loads(await nlsom("models", "status", "--json"))
+    assert (told["state"], told["server"]["name"]) == ("serving", "seen")
+    asked = ("What is it?", "--image", "sample:cat", "--choices", "cat,dog,bird", "--json")
+    verdict = json.loads(await nlsom("ask", str(society), *asked))
+    assert verdict["answer"] in {"cat", "dog", "bird"}
+    assert verdict["usage"]["calls"] == 4
+
+    process.send_signal(signal.SIGINT)
+    assert await process.wait() == 130
+    assert [pid for pid in pids if state.birth(pid) is not None] == []
+
+
+async def metrics_of(server: Server) -> Metrics:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return Metrics.read((await http.get(f"{server.url}/metrics")).text)
+
+
+async def test_replicas_fail_over_and_the_death_of_the_last_is_an_error(pair: tuple[Server, ...]):
+    names = [server.name for server in pair]
+    form = TextForm(max_tokens=1500)
+
+    async with ProfileModel(names) as model:
+
+        async def ask(n: int) -> str:
+            said = await model.complete(prompt_of(f"Question {n}."), form=form, settings=Settings(), seed=n)
+            return said.text
+
+        calls = [asyncio.ensure_future(ask(n)) for n in range(16)]
+        while not (await metrics_of(pair[0])).running:
+            assert not all(call.done() for call in calls), "none of them went to the first server"
+            await asyncio.sleep(0.02)
+        for pid in pair[0].pids:
+            os.kill(pid, signal.SIGKILL)
+        assert len(await asyncio.gather(*calls)) == 16
+        assert (await metrics_of(pair[1])).generated_tokens > 0
+
+        for pid in pair[1].pids:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ModelUnavailable):
+            await ask(99)

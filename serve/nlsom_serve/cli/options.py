@@ -11,6 +11,7 @@ import typer
 
 from nlsom.config import load, shipped
 from nlsom.errors import UsageError
+from nlsom.media import FolderStore
 from nlsom.society import Society
 from nlsom.trace import SqliteTrace
 from nlsom_agents.local.embedded import Embedded
@@ -44,7 +45,7 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="Fills a model of the society: a server's URL, or the name of an embedded model.",
+        help="Fills a model of the society: a server's URL, profile:NAME, or an embedded model's name.",
     ),
 ]
 Overrides = Annotated[
@@ -112,9 +113,17 @@ async def opened(
     retry_failed: bool = False,
 ) -> AsyncGenerator[Society]:
     """A society from the options that all commands share, with its trace; both open."""
-    made = load(society, models=read_models(models), overrides=overrides or (), retry_failed=retry_failed)
+    store = SqliteTrace(trace) if trace is not None else None
+    made = load(
+        society,
+        models=read_models(models),
+        overrides=overrides or (),
+        trace=store,
+        media=FolderStore(store.media) if store is not None else None,
+        retry_failed=retry_failed,
+    )
     fetch_missing(made)
     async with AsyncExitStack() as stack:
-        if trace is not None:
-            made.trace = await stack.enter_async_context(SqliteTrace(trace))
+        if store is not None:
+            await stack.enter_async_context(store)
         yield await stack.enter_async_context(made)

@@ -12,10 +12,12 @@ from rich.markup import escape
 
 from nlsom.errors import NoVerdict, UsageError
 from nlsom.message import Message, Said
-from nlsom.trace import Header, Record, SqliteTrace
+from nlsom.trace import Header, Record
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
+from nlsom_serve.cli.traces import question_of, read_mindstorm
+from nlsom_serve.cli.whatif import what_if
 
 
 def replay(
@@ -23,20 +25,41 @@ def replay(
     id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="A mindstorm; the beginning of its id is enough.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="MEMBER", help="What if this member had been absent; repeatable."),
+    ] = None,
+    rule: Annotated[
+        str | None, typer.Option("--rule", metavar="RULE", help="What if this rule had counted.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=0, metavar="N", help="What if there had been N rounds.")
+    ] = None,
+    call: Annotated[
+        bool, typer.Option("--call", help="With the three above: asks what has no stored reply.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Shows a mindstorm again, dialogue and verdict, from its trace; no model is loaded.
 
-    Example: `nlsom replay run.sqlite`
+    With --without, --rule or --rounds it says what would have come out, and which turns would have to be
+    asked for that; --call asks them, and keeps what is said in the same trace.
+
+    Example: `nlsom replay run.sqlite`, `nlsom replay run.sqlite 1f3a --without eyes.2 --call`
     """
-    header, records = asyncio.run(_read(file, id))
+    header, records = asyncio.run(read_mindstorm(file, id))
     stored = next((record for record in reversed(records) if record.kind == "verdict"), None)
     verdict = Verdict.model_validate_json(stored.body) if stored else None
+    if without or rule is not None or rounds is not None:
+        what_if(file, header, records, verdict, without or (), rule, rounds, call=call, as_json=json)
+        return
+    if call:
+        raise UsageError("--call goes with --without, --rule or --rounds; a plain replay asks nobody")
     if json:
         print_json(_told(header, records, verdict))
     else:
         out.print(
-            f"[bold]{escape(header.society)}[/]: {escape(_question(header))}  [dim]{header.mindstorm}[/]"
+            f"[bold]{escape(header.society)}[/]: {escape(question_of(header))}  [dim]{header.mindstorm}[/]"
         )
         dialogue = Dialogue()
         for record in records:
@@ -50,23 +73,6 @@ def replay(
             )
     if verdict is None or verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
-
-
-async def _read(file: Path, id: str | None) -> tuple[Header, list[Record]]:
-    async with SqliteTrace(file, read_only=True) as trace:
-        headers = [header async for header in trace.mindstorms()]
-        found = [header for header in headers if id is None or header.mindstorm.startswith(id)]
-        if not found:
-            raise UsageError(f"{file}: no mindstorm {id!r}" if id else f"{file}: holds no mindstorm yet")
-        if len(found) > 1:
-            listed = "\n".join(f"  {one.mindstorm}  {one.society}: {_question(one)}" for one in found[:20])
-            raise UsageError(f"{file}: {len(found)} mindstorms; say which:\n{listed}")
-        return found[0], [record async for record in trace.records(found[0].mindstorm)]
-
-
-def _question(header: Header) -> str:
-    task = header.task
-    return str(task.get("question", "")) if isinstance(task, dict) else ""
 
 
 def message_of(record: Record) -> Message:

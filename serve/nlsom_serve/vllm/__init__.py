@@ -11,8 +11,9 @@ from nlsom_serve.vllm.launch import Launch, Progress
 from nlsom_serve.vllm.metrics import Metrics
 from nlsom_serve.vllm.plan import Plan
 from nlsom_serve.vllm.profiles import Profile, load, shipped
-from nlsom_serve.vllm.servers import Status, down, find, first_end, logs, plans, prepared, serving, status, up
+from nlsom_serve.vllm.servers import down, find, plans, prepared, serving, up
 from nlsom_serve.vllm.state import Server
+from nlsom_serve.vllm.watch import Status, first_end, logs, status
 
 __all__ = [
     "Launch",

@@ -91,7 +91,7 @@ async def find_vllm(given: str | None = None) -> tuple[str, ...]:
     """
     named = given or os.environ.get("NLSOM_VLLM")
     if named:
-        source = "--python" if given else "NLSOM_VLLM"
+        source = "--vllm" if given else "NLSOM_VLLM"
         command = await asyncio.to_thread(_command_at, named)
         if command is None:
             raise UsageError(
@@ -106,9 +106,8 @@ async def find_vllm(given: str | None = None) -> tuple[str, ...]:
                 "own: python -m venv ~/vllm && ~/vllm/bin/pip install vllm, then export NLSOM_VLLM=~/vllm"
             )
         command = (found,)
-    if (
-        len(command) > 1
-    ):  # a Python: asking vLLM itself would import all of it, half a minute on a busy machine
+    if len(command) > 1:
+        # A Python. Asking vLLM itself would import all of it: half a minute on a busy machine.
         look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('vllm') is None)"
         process = await asyncio.create_subprocess_exec(
             command[0], "-c", look, stdin=asyncio.subprocess.DEVNULL
@@ -163,6 +162,7 @@ def prepare(profile: Profile, command: tuple[str, ...], *, taken: set[int]) -> L
     config = json.dumps(profile.vllm | {"port": port}, indent=2, sort_keys=True)  # JSON is YAML
     path = state.path_of(profile.name).with_suffix(".vllm.yaml")
     near = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 (compared, not bound)
+    near = f"[{near}]" if ":" in near else near
     full = (*command, "serve", "--config", str(path))
     return Launch(profile, full, config, path, f"http://{near}:{port}", dict(profile.facts.env))
 

@@ -1,70 +1,88 @@
-"""A model that a society names by its profile: `{profile: small-vlm}`."""
+"""The model `{profile: NAME}` of a society: the server of that name, up when the society is opened."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Self
 
-from nlsom.errors import NlsomError, UsageError
+from nlsom.errors import UsageError
 from nlsom.form import Form
-from nlsom.model.contract import Completion, Prompt, Settings
+from nlsom.model import Completion, Prompt, Settings
 from nlsom.model.http import HttpModel
 from nlsom_serve.vllm.servers import find
 
 
 class ProfileModel:
-    """The model of a server that `nlsom models up` started; asked for where it is when the society opens.
+    """A model served by a profile's server on this machine, with the profile's traits.
 
     Args:
-        profile: Name of the server. Several are replicas of one model.
+        profile: Name of a server (`nlsom models up` starts it). Several are replicas of one model.
+        concurrency: Most requests in flight at each server.
     """
 
-    def __init__(self, profile: str | Sequence[str]) -> None:
-        self._profiles = (profile,) if isinstance(profile, str) else tuple(profile)
+    def __init__(self, profile: str | Sequence[str], *, concurrency: int = 64) -> None:
+        self._names = (profile,) if isinstance(profile, str) else tuple(profile)
+        if not self._names:
+            raise UsageError("profile: name at least one server")
+        self._concurrency = concurrency
+        self._opening = asyncio.Lock()
+        self._users = 0
         self._model: HttpModel | None = None
 
     @property
-    def _opened(self) -> HttpModel:
-        if self._model is None:
-            raise NlsomError(f"the model of profile {self._profiles[0]!r} is not open")
-        return self._model
-
-    @property
     def identity(self) -> str:
-        """Name and revision of the model that the server says it serves."""
-        return self._opened.identity
+        """The name of the model that is served, and what else its replies depend on; not the profile's."""
+        return self._opened().identity
 
     @property
     def sees(self) -> bool:
         """Whether it takes pictures."""
-        return self._opened.sees
+        return self._opened().sees
 
     async def __aenter__(self) -> Self:
-        """Finds the servers and asks them for their model.
+        """Finds the servers, and asks them what they serve.
 
         Raises:
-            ModelUnavailable: A server is not up; says how to start it.
-            UsageError: The servers serve different models.
+            ModelUnavailable: One of them is not up, or none answers.
+            UsageError: They serve different models.
         """
-        servers = [await find(name) for name in self._profiles]
-        if len({server.model for server in servers}) > 1:
-            raise UsageError(f"{', '.join(self._profiles)} serve different models, so they are no replicas")
-        facts = servers[0].facts
-        model = HttpModel(
-            [f"{server.url}/v1" for server in servers],
-            servers[0].model,
-            pictures=facts.images_per_prompt,
-            thinking=facts.traits.thinking,
-            extra=facts.traits.request,
-        )
-        self._model = await model.__aenter__()
+        async with self._opening:
+            if self._model is None:
+                self._model = await self._find()
+            self._users += 1
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        model, self._model = self._model, None
-        if model is not None:
-            await model.__aexit__(None, None, None)
+    async def __aexit__(self, *raised: object) -> None:
+        """Closes all connections, once all who opened it are done with it; servers stay up."""
+        async with self._opening:
+            self._users -= 1
+            if self._users == 0 and self._model is not None:
+                model, self._model = self._model, None
+                await model.__aexit__(*raised)
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Completes a prompt; see `nlsom.model.contract.Model`."""
-        return await self._opened.complete(prompt, form=form, settings=settings, seed=seed)
+        """Completes a prompt; `nlsom.model.Model` says how."""
+        return await self._opened().complete(prompt, form=form, settings=settings, seed=seed)
+
+    async def _find(self) -> HttpModel:
+        servers = [await find(name) for name in self._names]
+        first = servers[0]
+        if any((server.model, server.facts) != (first.model, first.facts) for server in servers):
+            served = ", ".join(f"{server.name} serves {server.model}" for server in servers)
+            raise UsageError(f"replicas have to serve one model alike: {served}")
+        model = HttpModel(
+            [f"{server.url}/v1" for server in servers],
+            first.model,
+            pictures=first.facts.images_per_prompt,
+            constraints="vllm",
+            thinking=first.facts.traits.thinking,
+            extra=first.facts.traits.request,
+            concurrency=self._concurrency,
+        )
+        return await model.__aenter__()
+
+    def _opened(self) -> HttpModel:
+        if self._model is None:
+            raise RuntimeError(f"the model of profile {', '.join(self._names)} is not open; use `async with`")
+        return self._model

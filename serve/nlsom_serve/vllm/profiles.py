@@ -25,7 +25,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.message import Frozen
-from nlsom_serve.vllm.home import home
+from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm.plan import Shape
 
 _LOCAL = re.compile(r"[./~$]")

@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from nlsom.message import Frozen
+from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm.guard import session_of, stat_of
-from nlsom_serve.vllm.home import home
 from nlsom_serve.vllm.profiles import Facts
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

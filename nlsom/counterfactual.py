@@ -1,0 +1,226 @@
+"""What if: a stored mindstorm again, with a member less, another rule, or fewer rounds.
+
+The same program runs over the same trace. A turn whose key is stored has its reply already; for all others
+somebody would have to be asked. `ClosedBook` is the bus for those who only want to know whom.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nlsom import plugins
+from nlsom.bus import MemoryBus
+from nlsom.config import load
+from nlsom.errors import BusClosed, UsageError
+from nlsom.event import Abstained, Event, Spoke
+from nlsom.media import MediaStore
+from nlsom.message import Frozen, Said
+from nlsom.program import Program, Rounds
+from nlsom.society import Society
+from nlsom.task import Task
+from nlsom.trace.contract import Header, History, Record, Trace
+from nlsom.turn import Turn
+
+
+class Built(Frozen):
+    """What it takes to build a society again.
+
+    Attributes:
+        society: Its file, with all overrides.
+        prompts: The prompts that it names.
+        identities: What each member's replies depended on, by its name.
+    """
+
+    society: dict[str, Any]
+    prompts: dict[str, str]
+    identities: dict[str, str]
+
+
+def built_from(header: Header) -> Built:
+    """What the society of a stored mindstorm was built from.
+
+    Raises:
+        UsageError: The trace does not hold it.
+    """
+    if not header.built:
+        raise UsageError(
+            f"mindstorm {header.mindstorm}: the trace does not hold its society, which was made in Python; "
+            "change the program there and run it over the same trace"
+        )
+    return Built.model_validate(json.loads(header.built))
+
+
+def task_of(header: Header) -> Task:
+    """The task of a stored mindstorm."""
+    kind: type[Task] = plugins.load("tasks", header.kind)
+    return kind.model_validate_json(json.dumps(header.task))
+
+
+def vary(
+    header: Header,
+    *,
+    without: Sequence[str] = (),
+    rule: str | None = None,
+    rounds: int | None = None,
+    media: MediaStore | None = None,
+) -> Society:
+    """The society of a stored mindstorm, changed. It is not open yet.
+
+    Args:
+        header: The mindstorm.
+        without: Members who are to be absent. Seeds depend on names, so nobody else's turns shift.
+        rule: Another rule for the verdict.
+        rounds: How often every `repeat` runs at most.
+        media: Where its pictures are.
+
+    Raises:
+        UsageError: There is no such member or rule, or nothing is repeated.
+        UsageError: Today's nlsom makes another society of what the trace holds.
+    """
+    built = built_from(header)
+    same = load(built.society, prompts=built.prompts)
+    names = same.program.names
+    asked = replace(same.program, identities=tuple(built.identities.get(name, "") for name in names))
+    if asked.digest != header.digest:
+        raise UsageError(
+            f"mindstorm {header.mindstorm}: the society that the trace holds is another one now "
+            f"(digest {asked.digest[:12]}, then {header.digest[:12]}); use the version that wrote it"
+        )
+    tree: dict[str, Any] = json.loads(json.dumps(built.society))
+    if rule is not None:
+        kept: Mapping[str, Any] = tree.get("verdict") or {}
+        tree["verdict"] = {key: kept[key] for key in ("of", "over", "tie_break") if key in kept}
+        tree["verdict"]["rule"] = rule
+    if rounds is not None:
+        repeats = [phase for phase in tree["mindstorm"] if "repeat" in phase]
+        if not repeats:
+            raise UsageError(f"--rounds: society {header.society!r} repeats nothing")
+        for repeat in repeats:
+            repeat["repeat"] = str(rounds)
+    society = load(tree, prompts=built.prompts, media=media)
+    return _without(society, without) if without else society
+
+
+def _without(society: Society, absent: Sequence[str]) -> Society:
+    known = society.program.names
+    if unknown := [name for name in absent if name not in known]:
+        raise UsageError(f"no member is called {unknown[0]!r}; there are {', '.join(known)}")
+    stay = [at for at, name in enumerate(known) if name not in absent]
+    if not stay:
+        raise UsageError("a society without any member decides nothing")
+    place = {before: now for now, before in enumerate(stay)}
+    groups = {
+        name: tuple(place[at] for at in members if at in place) for name, members in society.groups.items()
+    }
+    seats = [society.seats[at] for at in stay]
+    there = {seat.member.name for seat in seats} | {seat.member.role for seat in seats}
+    for seat in society.seats:
+        # A phase or a verdict may name who is absent; it then asks, or counts, nobody.
+        for name in (seat.member.name, seat.member.role):
+            if name not in there:
+                groups.setdefault(name, ())
+    return replace(society, seats=seats, groups=groups)
+
+
+class ClosedBook(MemoryBus):
+    """A bus on which nobody can be asked: notes who would have been, and ends the mindstorm.
+
+    Attributes:
+        missing: The turns of the first phase that has turns without a stored outcome.
+        known: How many turns had one.
+    """
+
+    def __init__(self, identities: Mapping[str, str]) -> None:
+        super().__init__()
+        self._identities = identities
+        self.missing: list[Turn] = []
+        self.known = 0
+
+    async def describe(self, addresses: Sequence[str]) -> list[str]:
+        """The identities that the trace holds."""
+        return [self._identities.get(address, "") for address in addresses]
+
+    async def request(self, turn: Turn, *, to: str, deadline: float | None = None) -> Said | None:
+        """Notes the turn.
+
+        Raises:
+            BusClosed: Always, once the other turns of its phase have been noted too.
+        """
+        self.missing.append(turn)
+        # The turns of a phase are started together: each comes here before any of them goes on.
+        await asyncio.sleep(0)
+        raise BusClosed(f"{to!r} would have to be asked")
+
+    @property
+    def observed(self) -> bool:
+        """Always: events tell what is known."""
+        return True
+
+    def publish(self, event: Event) -> None:
+        """Counts outcomes that are known, and hands the event on."""
+        if isinstance(event, Spoke | Abstained):
+            self.known += 1
+        super().publish(event)
+
+
+class Borrowed:
+    """A trace as another mindstorm of the same society sees it: what failed there counts as failed here.
+
+    Args:
+        trace: Where replies are found and, if it is written, kept.
+        of: The records of the stored mindstorm.
+        write: Whether outcomes are kept; otherwise the trace may be open for reading only.
+    """
+
+    def __init__(self, trace: Trace, of: Sequence[Record], *, write: bool) -> None:
+        self._trace, self._write = trace, write
+        self._failed = [record for record in of if record.kind == "abstained"]
+
+    async def open(self, header: Header) -> History:
+        """Begins a mindstorm; see `Trace.open`."""
+        history = await self._trace.open(header) if self._write else History()
+        for record in self._failed:
+            history.outcomes.setdefault(record.key, record)
+        return history
+
+    async def find(self, keys: Sequence[str]) -> dict[str, Record]:
+        """Replies by key; see `Trace.find`."""
+        return await self._trace.find(keys)
+
+    def append(self, record: Record) -> None:
+        """Appends a record, if the trace is written."""
+        if self._write:
+            self._trace.append(record)
+
+    async def durable(self) -> None:
+        """Waits until what was appended is safe."""
+        if self._write:
+            await self._trace.durable()
+
+    def leave(self, mindstorm: str) -> None:
+        """Drops what is held in memory for a mindstorm."""
+        if self._write:
+            self._trace.leave(mindstorm)
+
+    def mindstorms(self) -> AsyncIterator[Header]:
+        """The mindstorms of the trace."""
+        return self._trace.mindstorms()
+
+    def records(self, mindstorm: str) -> AsyncIterator[Record]:
+        """The records of a mindstorm of the trace."""
+        return self._trace.records(mindstorm)
+
+    async def close(self) -> None:
+        """Leaves the trace to whoever opened it."""
+
+
+def most_turns(program: Program) -> int:
+    """How many turns a program can take at most."""
+    return sum(
+        step.count * sum(len(one.who) for one in step.steps) if isinstance(step, Rounds) else len(step.who)
+        for step in program.steps
+    )

@@ -1,0 +1,164 @@
+"""The layout of a trace's file: its tables, its version, and the way from every older version to this one."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nlsom.errors import TraceError
+from nlsom.trace.contract import Kind, Record
+
+VERSION = 2
+"""Version of the file's layout (`PRAGMA user_version`); the version of keys is `contract.SCHEMA`."""
+
+COLUMNS = "kind, key, member, phase, label, round, body"
+
+_TABLES = """
+CREATE TABLE mindstorms (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, header TEXT NOT NULL
+) STRICT;
+CREATE TABLE records (
+    seq INTEGER PRIMARY KEY, mindstorm INTEGER NOT NULL, kind TEXT NOT NULL, key BLOB NOT NULL,
+    member TEXT NOT NULL, phase TEXT NOT NULL, label TEXT NOT NULL, round INTEGER NOT NULL,
+    body BLOB NOT NULL, chain BLOB NOT NULL
+) STRICT;
+CREATE INDEX records_of_mindstorm ON records (mindstorm, seq);
+CREATE INDEX replies_by_key ON records (key) WHERE kind = 'replied';
+"""
+_SINCE_2 = """
+CREATE TABLE societies (digest TEXT PRIMARY KEY, built TEXT NOT NULL) STRICT;
+CREATE INDEX verdicts ON records (mindstorm, seq) WHERE kind = 'verdict';
+"""
+
+MIGRATIONS: Mapping[int, str] = {1: _SINCE_2}
+"""From each older version, what makes the next one of it."""
+
+
+def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -> sqlite3.Connection:
+    """Opens a trace's file: makes it if it is new, and brings it up to this version if it is older.
+
+    Args:
+        path: The file.
+        read_only: Whether it is only read; an older one is brought up to date all the same.
+        synchronous: `NORMAL` or `FULL`.
+        patience: Seconds to wait for another process that holds the file locked.
+
+    Raises:
+        TraceError: There is none, it is no trace, or it was written by a later version.
+        sqlite3.Error: It cannot be opened.
+    """
+    if read_only:
+        if not path.is_file():
+            raise TraceError(f"{path}: there is no such trace")
+        connection = _open(path, "ro", patience)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version not in MIGRATIONS:
+            try:
+                _check(path, version)
+            except TraceError:
+                connection.close()
+                raise
+            return connection
+        connection.close()
+        connect(path, read_only=False, synchronous=synchronous, patience=patience).close()
+        return _open(path, "ro", patience)
+    connection = _open(path, "rwc", patience)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version != VERSION:
+            if version == 0:
+                _set_wal(connection, path, patience)
+            _bring_up(connection, path)
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
+
+
+def _set_wal(connection: sqlite3.Connection, path: Path, patience: float) -> None:
+    """Sets the journal of a new file. SQLite does not wait for a lock here, so we do."""
+    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            raise TraceError(f"{path}: is another program's database; give another file")
+    until = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+
+
+def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
+    """Makes the tables, or migrates them; in one transaction, and only if no other process was first."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise TraceError(f"{path}: is another program's database; give another file")
+            _run(connection, _TABLES + _SINCE_2)
+        else:
+            while version in MIGRATIONS:
+                _run(connection, MIGRATIONS[version])
+                version += 1
+            _check(path, version)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.rollback()
+        raise
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    # Not `executescript`: it commits first, and so would let go of the lock.
+    for statement in script.split(";"):
+        if statement.strip():
+            connection.execute(statement)
+
+
+def _check(path: Path, version: int) -> None:
+    if version != VERSION:
+        told = "is no trace of nlsom" if version == 0 else f"has schema {version}, not {VERSION}"
+        raise TraceError(f"{path}: {told}; use the version of nlsom that wrote it, or give another file")
+
+
+def explain(path: Path, error: Exception) -> TraceError:
+    """What an error of SQLite means for whoever keeps the trace, and what to do."""
+    told = str(error) or type(error).__name__
+    if "full" in told or "disk I/O" in told:
+        told = (
+            f"it cannot be written ({told}); make room and run the same command again, it goes on from here"
+        )
+    elif "locked" in told or "busy" in told:
+        told = "another process holds it locked; end that one, or give another file"
+    elif "not a database" in told or "malformed" in told:
+        told = f"damaged or no SQLite file ({told}); keep a copy and give another file"
+    elif "unable to open" in told:
+        told = "cannot be opened; does its folder exist, and may you write there?"
+    return TraceError(f"{path}: {told}")
+
+
+def to_row(record: Record) -> tuple[Any, ...]:
+    """A record as a row of `COLUMNS`."""
+    key = bytes.fromhex(record.key)
+    return record.kind, key, record.member, record.phase, record.label, record.round, record.body
+
+
+def to_record(mindstorm: str, row: Sequence[Any]) -> Record:
+    """A row of `COLUMNS` as a record."""
+    kind: Kind = row[0]
+    return Record(mindstorm, kind, row[1].hex(), *row[2:7])

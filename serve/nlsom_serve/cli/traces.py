@@ -1,0 +1,225 @@
+"""`nlsom traces`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from nlsom.errors import TraceError, UsageError
+from nlsom.trace import Header, Record, SqliteTrace
+from nlsom.trace.contract import lines
+from nlsom.trace.upkeep import Pruned, Summary, compact
+from nlsom.verdict import Verdict
+from nlsom_serve.cli.options import AsJson
+from nlsom_serve.cli.screen import out, print_json
+
+app = typer.Typer(help="Traces: what they hold, and whether it is whole.", no_args_is_help=True)
+
+TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="A mindstorm; the beginning of its id is enough.")]
+
+
+@app.command("list")
+def list_traces(file: TraceArgument, json: AsJson = False) -> None:
+    """Lists the mindstorms of a trace.
+
+    Example: `nlsom traces list run.sqlite`
+    """
+    rows = [_row(one) for one in asyncio.run(_summaries(file))]
+    if json:
+        print_json(rows)
+        return
+    table = Table("id", "begun", "society", "question", "answer", box=None, padding=(0, 2, 0, 0))
+    for row in rows:
+        answer = "[yellow]not yet[/]" if not row["ended"] else escape(row["answer"] or "none")
+        words = (escape(str(row[key])) for key in ("mindstorm", "begun", "society", "question"))
+        table.add_row(*words, answer)
+    out.print(table)
+
+
+@app.command("show")
+def show(file: TraceArgument, id: Id, json: AsJson = False) -> None:
+    """Shows what a trace holds of a mindstorm, record by record: replies, abstentions, early ends, verdict.
+
+    Example: `nlsom traces show run.sqlite 1f3a`
+    """
+    header, records = asyncio.run(read_mindstorm(file, id))
+    if json:
+        print_json([header.model_dump(mode="json"), *map(_record, records)])
+        return
+    out.print(f"[bold]{escape(header.society)}[/]: {escape(question_of(header))}", soft_wrap=True)
+    told = f"{header.mindstorm}, seed {header.seed}, begun {_when(header)}, society {header.digest[:12]}"
+    out.print(f"[dim]{escape(told)}[/]\n", soft_wrap=True)
+    for record in records:
+        where = f"{record.phase}, round {record.round}" if record.phase else ""
+        body = " ".join(record.body.decode("utf-8", "replace").split())
+        shown = body if len(body) < 160 else body[:159] + "…"
+        out.print(
+            f"[bold]{record.kind:9}[/] [dim]{record.key[:8]:8}[/] {escape(record.member)}"
+            f" [dim]{escape(where)}[/] {escape(shown)}",
+            soft_wrap=True,
+        )
+
+
+@app.command("export")
+def export(
+    file: TraceArgument,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Mindstorms; all if none.")] = None,
+) -> None:
+    """Prints mindstorms as JSON lines: a header, then a line a record; reused replies stand in full.
+
+    Example: `nlsom traces export run.sqlite > run.jsonl`
+    """
+
+    async def work() -> None:
+        async with SqliteTrace(file, read_only=True) as trace:
+            headers = [header async for header in trace.mindstorms()]
+            chosen = [_one(file, headers, id) for id in ids] if ids else headers
+            for header in chosen:
+                records = [record async for record in trace.records(header.mindstorm)]
+                for line in lines(header, records):
+                    sys.stdout.write(line + "\n")
+
+    asyncio.run(work())
+
+
+@app.command("prune")
+def prune(
+    file: TraceArgument,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Mindstorms to drop.")] = None,
+    older_than: Annotated[
+        float | None, typer.Option("--older-than", metavar="DAYS", help="Drops those begun longer ago.")
+    ] = None,
+    society: Annotated[str | None, typer.Option("--society", help="Drops those of this society.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only says what would be dropped.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Drops whole mindstorms from a trace; what several options name together has to be true together.
+
+    Replies that other mindstorms reuse stay. Example: `nlsom traces prune run.sqlite --older-than 30`
+    """
+    if not ids and older_than is None and society is None:
+        raise UsageError("say what to drop: ids, --older-than DAYS or --society NAME")
+
+    async def work() -> tuple[list[str], Pruned | None]:
+        async with SqliteTrace(file, read_only=dry_run) as trace:
+            headers = [header async for header in trace.mindstorms()]
+            chosen = [_one(file, headers, id) for id in ids] if ids else headers
+            before = time.time() - older_than * 86_400 if older_than is not None else None
+            dropped = [
+                header.mindstorm
+                for header in chosen
+                if (before is None or header.started < before)
+                and (society is None or header.society == society)
+            ]
+            return dropped, None if dry_run else await trace.prune(dropped)
+
+    if not file.is_file():
+        raise TraceError(f"{file}: there is no such trace")
+    dropped, pruned = asyncio.run(work())
+    if pruned is not None and pruned.records:
+        compact(file)
+    if json:
+        kept = pruned.kept if pruned else None
+        print_json({"dropped": dropped, "kept_replies": kept, "dry_run": dry_run})
+    elif pruned is None:
+        out.print(f"would drop {len(dropped)} mindstorms")
+    else:
+        kept = f"; {pruned.kept} of their replies stay, since others reuse them" if pruned.kept else ""
+        out.print(f"dropped {pruned.mindstorms} mindstorms, {pruned.records} records{kept}")
+
+
+@app.command("verify")
+def verify(file: TraceArgument, json: AsJson = False) -> None:
+    """Follows the hash chain of every mindstorm and says which are damaged.
+
+    Example: `nlsom traces verify run.sqlite`
+    """
+
+    async def work() -> tuple[int, list[str]]:
+        async with SqliteTrace(file, read_only=True) as trace:
+            return len([header async for header in trace.mindstorms()]), await trace.verify()
+
+    number, damaged = asyncio.run(work())
+    if json:
+        print_json({"mindstorms": number, "damaged": damaged})
+    else:
+        for id in damaged:
+            out.print(f"[red]damaged[/]  {escape(id)}")
+        out.print(f"{number} mindstorms, {len(damaged)} damaged")
+    if damaged:
+        raise typer.Exit(TraceError.exit_code)
+
+
+async def read_mindstorm(file: Path, id: str | None) -> tuple[Header, list[Record]]:
+    """One mindstorm of a trace, by the beginning of its id; the only one if no id is given.
+
+    Raises:
+        UsageError: There is none, or more than one.
+    """
+    async with SqliteTrace(file, read_only=True) as trace:
+        header = _one(file, [header async for header in trace.mindstorms()], id)
+        return header, [record async for record in trace.records(header.mindstorm)]
+
+
+def question_of(header: Header) -> str:
+    """What was asked."""
+    task = header.task
+    return str(task.get("question", "")) if isinstance(task, dict) else ""
+
+
+def _one(file: Path, headers: list[Header], id: str | None) -> Header:
+    found = [header for header in headers if id is None or header.mindstorm.startswith(id)]
+    if not found:
+        raise UsageError(f"{file}: no mindstorm {id!r}" if id else f"{file}: holds no mindstorm yet")
+    if len(found) > 1:
+        listed = "\n".join(f"  {one.mindstorm}  {one.society}: {question_of(one)}" for one in found[:20])
+        raise UsageError(f"{file}: {len(found)} mindstorms; say which:\n{listed}")
+    return found[0]
+
+
+async def _summaries(file: Path) -> list[Summary]:
+    async with SqliteTrace(file, read_only=True) as trace:
+        found: AsyncIterator[Summary] = trace.summaries()
+        return [one async for one in found]
+
+
+def _when(header: Header) -> str:
+    return datetime.fromtimestamp(header.started, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _row(summary: Summary) -> dict[str, Any]:
+    header = summary.header
+    verdict = Verdict.model_validate_json(summary.verdict) if summary.verdict is not None else None
+    return {
+        "mindstorm": header.mindstorm,
+        "begun": _when(header),
+        "society": header.society,
+        "question": question_of(header),
+        "seed": header.seed,
+        "replied": summary.replied,
+        "abstained": summary.abstained,
+        "ended": verdict is not None,
+        "answer": verdict.answer if verdict else None,
+    }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    return {
+        "kind": record.kind,
+        "key": record.key,
+        "member": record.member,
+        "phase": record.phase,
+        "label": record.label,
+        "round": record.round,
+        "body": record.body.decode("utf-8", "replace"),
+    }

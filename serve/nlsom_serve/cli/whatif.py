@@ -1,0 +1,142 @@
+"""`nlsom replay --without MEMBER | --rule RULE | --rounds N`: what would have come out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.markup import escape
+
+from nlsom.counterfactual import Borrowed, ClosedBook, built_from, most_turns, task_of, vary
+from nlsom.errors import BusClosed, NoVerdict
+from nlsom.event import Asked
+from nlsom.media import FolderStore
+from nlsom.society import Society
+from nlsom.trace import Header, Record, SqliteTrace
+from nlsom.turn import Turn
+from nlsom.verdict import Verdict
+from nlsom_serve.cli.options import fetch_missing
+from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What came of it.
+
+    Attributes:
+        verdict: None where somebody would have to be asked.
+        missing: The turns of the first phase that lacks replies.
+        later: How many turns may follow them, at most; what they are depends on what is said.
+        asked: How many turns were asked now.
+        changed: Members who speak by another agent or model now than they did then.
+    """
+
+    verdict: Verdict | None
+    missing: Sequence[Turn] = ()
+    later: int = 0
+    asked: int = 0
+    changed: Sequence[str] = ()
+
+
+def what_if(
+    file: Path,
+    header: Header,
+    records: Sequence[Record],
+    before: Verdict | None,
+    without: Sequence[str],
+    rule: str | None,
+    rounds: int | None,
+    *,
+    call: bool,
+    as_json: bool,
+) -> None:
+    """Runs a stored mindstorm with a change, and shows what comes of it.
+
+    Raises:
+        UsageError: The change cannot be made, or the trace does not hold the society.
+    """
+    trace = SqliteTrace(file, read_only=not call)
+    society = vary(header, without=without, rule=rule, rounds=rounds, media=FolderStore(trace.media))
+    society.trace = Borrowed(trace, records, write=call)
+    if call:
+        fetch_missing(society)
+        found = asyncio.run(_ask(trace, society, header, show=not as_json))
+    else:
+        found = asyncio.run(_look(trace, society, header))
+    if as_json:
+        print_json(_told(found, before))
+    else:
+        _show(found, before)
+    if found.verdict is None or found.verdict.answer is None:
+        raise typer.Exit(NoVerdict.exit_code)
+
+
+async def _look(trace: SqliteTrace, society: Society, header: Header) -> _Found:
+    book = ClosedBook(built_from(header).identities)
+    society = replace(society, bus=book)
+    async with trace, society:
+        try:
+            return _Found(await society.ask(task_of(header), seed=header.seed))
+        except BusClosed:
+            later = most_turns(society.program) - book.known - len(book.missing)
+            return _Found(None, book.missing, later)
+
+
+async def _ask(trace: SqliteTrace, society: Society, header: Header, *, show: bool) -> _Found:
+    dialogue, asked = Dialogue(), 0
+    async with trace, society:
+        then = built_from(header).identities
+        now = zip(society.program.names, society.program.identities, strict=True)
+        changed = [name for name, identity in now if identity != then.get(name)]
+        async with society.mindstorm(task_of(header), seed=header.seed) as storm:
+            async for event in storm:
+                asked += isinstance(event, Asked)
+                if show:
+                    dialogue.show(event)
+            return _Found(await storm.verdict(), asked=asked, changed=changed)
+
+
+def _show(found: _Found, before: Verdict | None) -> None:
+    if before is not None:
+        out.print(f"[dim]the stored verdict: {escape(before.answer or 'none')} ({before.rule})[/]")
+    for name in found.changed:
+        out.print(f"[yellow]{escape(name)} speaks by another agent or model now; it was asked anew[/]")
+    if found.verdict is not None:
+        show_verdict(found.verdict)
+        told = (
+            f"{found.asked} turns were asked for this" if found.asked else "nobody had to be asked for this"
+        )
+        out.print(f"[dim]{told}[/]")
+        return
+    out.print(f"{len(found.missing)} turns have no stored reply and would have to be asked:")
+    for (phase, number), members in _by_phase(found.missing).items():
+        out.print(f"  {escape(phase)}, round {number}: {escape(', '.join(members))}", soft_wrap=True)
+    if found.later:
+        out.print(f"then up to {found.later} more, which depend on what they say")
+    out.print("[dim]--call asks them[/]")
+
+
+def _by_phase(turns: Sequence[Turn]) -> dict[tuple[str, int], list[str]]:
+    by: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for turn in turns:
+        by[turn.phase, turn.round].append(turn.member.name)
+    return by
+
+
+def _told(found: _Found, before: Verdict | None) -> dict[str, Any]:
+    return {
+        "before": before.model_dump(mode="json") if before else None,
+        "verdict": found.verdict.model_dump(mode="json") if found.verdict else None,
+        "missing": [
+            {"member": turn.member.name, "phase": turn.phase, "round": turn.round, "key": turn.key}
+            for turn in found.missing
+        ],
+        "later_at_most": found.later,
+        "asked": found.asked,
+        "changed": list(found.changed),
+    }
