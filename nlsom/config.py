@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import difflib
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -172,6 +173,7 @@ def load(
     media: MediaStore | None = None,
     retry_failed: bool = False,
     prompts: Mapping[str, str] | None = None,
+    shared: dict[str, Model] | None = None,
 ) -> Society:
     """Reads a society.
 
@@ -185,6 +187,8 @@ def load(
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run are asked again.
         prompts: Prompts by name that come before those of all folders.
+        shared: Models by what they are, for societies that are opened together: those that are there are
+            used, those that are made are added.
 
     Raises:
         ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
@@ -199,7 +203,7 @@ def load(
     for name, where in (models or {}).items():
         _give_model(source, name, where)
     spec, wrong = _read_spec(source)
-    builder = _Builder(source, spec, wrong)
+    builder = _Builder(source, spec, wrong, {} if shared is None else shared)
     with within(known_as, folder):
         seats, groups = builder.seats()
         competence = builder.competence()
@@ -330,6 +334,7 @@ class _Builder:
     source: Source
     spec: SocietySpec
     faults: list[Fault] = field(default_factory=list[Fault])
+    shared: dict[str, Model] = field(default_factory=dict[str, Model])
     _models: dict[str, Model | None] = field(default_factory=dict[str, "Model | None"])
 
     def seats(self) -> tuple[list[Seat], dict[str, tuple[int, ...]]]:
@@ -426,7 +431,10 @@ class _Builder:
             options = {
                 first if key == kinds[0] else key: value for key, value in spec.items() if key != "optional"
             }
-            return factory(**bind(factory, options, self.source, here))
+            known = json.dumps([kinds[0], options], sort_keys=True)
+            if known not in self.shared:
+                self.shared[known] = factory(**bind(factory, options, self.source, here))
+            return self.shared[known]
         except ConfigError as error:
             self.faults.extend(error.faults)
         except Exception as error:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""What a picture, a tool or a member says is never another's message or ballot, and never a prompt of ours."""
+"""What a picture, a tool or a member says is never another's message or ballot, nor a prompt of ours."""
 
 from __future__ import annotations
 
