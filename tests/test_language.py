@@ -1,4 +1,4 @@
-"""What a society's file can say: structures of phases, votes over proposals, tallies, ends of rounds, rights."""
+"""What a society's file can say: structures of phases, votes over proposals, tallies, ends of rounds."""
 
 from __future__ import annotations
 
