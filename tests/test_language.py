@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from nlsom.config import load, schema
+from nlsom.config import load
 from nlsom.errors import ConfigError
 from nlsom.form import ApprovalForm, ChoiceForm, Form, RankingForm, ScoresForm
 from nlsom.message import Approval, Ranking, Scores
 from nlsom.model.contract import Prompt
 from nlsom.program import Step
 from nlsom.society import Society
+from nlsom.spec import schema
 from nlsom.testing.scripted import Scripted
 
 Say = Callable[[Prompt, Form], str | None]
