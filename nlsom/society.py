@@ -160,12 +160,45 @@ class Society:
         identities = dict(zip(self.program.names, self.program.identities, strict=True))
         return json.dumps({"society": source, "prompts": prompts, "identities": identities})
 
-    def parts(self) -> list[AbstractAsyncContextManager[Any]]:
-        """What is opened with the society: models, which agents may share, and agents; each once."""
-        agents: list[Any] = [seat.agent for seat in self.seats]
+    def parts(self, seats: Sequence[Seat] | None = None) -> list[AbstractAsyncContextManager[Any]]:
+        """What is opened with the society, or with some seats: models, which agents may share, and agents."""
+        agents: list[Any] = [seat.agent for seat in (self.seats if seats is None else seats)]
         models: list[Any] = [getattr(agent, "model", None) for agent in agents]
         once = {id(part): part for part in [*models, *agents]}
         return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
+
+    @asynccontextmanager
+    async def hosted(self, bus: Bus, only: Sequence[str] = ()) -> AsyncGenerator[tuple[str, ...]]:
+        """Opens the agents of its members and hosts them on a bus, without a scheduler: a worker.
+
+        Args:
+            bus: Where they are hosted.
+            only: Members, groups or roles; all members if none is given.
+
+        Yields:
+            The names of the members that are hosted.
+
+        Raises:
+            UsageError: Nobody is called so.
+        """
+        seating = Seating(self.members, self.groups)
+        chosen = {at for one in only or ("everyone",) for at in seating.select(one)}
+        seats = [self.seats[at] for at in sorted(chosen)]
+        async with AsyncExitStack() as stack:
+            for part in self.parts(seats):
+                await stack.enter_async_context(part)
+            for seat in seats:
+                await bus.host(seat.member.name, seat.agent, limit=seat.limit)
+            yield tuple(seat.member.name for seat in seats)
+
+    @property
+    def cast(self) -> str:
+        """SHA-256 (hex) of its name and members: what the workers that host them have to agree on.
+
+        Prompts, rounds, rule and limits are not in it: they are the scheduler's business.
+        """
+        told = [self.name, [(member.name, member.role, member.persona) for member in self.members]]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     async def __aexit__(self, *_: object) -> None:
         stack, self._stack, self._bus = self._stack, None, None
