@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import difflib
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -172,6 +173,7 @@ def load(
     media: MediaStore | None = None,
     retry_failed: bool = False,
     prompts: Mapping[str, str] | None = None,
+    shared: dict[str, Model] | None = None,
 ) -> Society:
     """Reads a society.
 
@@ -185,6 +187,8 @@ def load(
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run are asked again.
         prompts: Prompts by name that come before those of all folders.
+        shared: Models by what they are, for societies that are opened together: those that are there are
+            used, those that are made are added.
 
     Raises:
         ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
@@ -199,7 +203,7 @@ def load(
     for name, where in (models or {}).items():
         _give_model(source, name, where)
     spec, wrong = _read_spec(source)
-    builder = _Builder(source, spec, wrong)
+    builder = _Builder(source, spec, wrong, {} if shared is None else shared)
     with within(known_as, folder):
         seats, groups = builder.seats()
         competence = builder.competence()
@@ -248,13 +252,17 @@ def _read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
         except ValidationError as error:
             told = faults(error, source, (), _SHAPES)
             wrong += [fault for fault in told if fault not in wrong]
-            dropped = [_drop(tree, problem["loc"]) for problem in error.errors()]
-            if not any(dropped):
+            mended = [_mend(tree, problem["loc"], problem["type"]) for problem in error.errors()]
+            if not any(mended):
                 raise ConfigError(sorted(wrong, key=_line)) from None
 
 
-def _drop(tree: Tree, loc: Sequence[str | int]) -> bool:
-    """Leaves a faulty key out of its mapping; False if there is none that may be left out."""
+_STAND_INS: dict[str, Tree] = {"name": "unnamed", "ask": "everyone", "prompt": {"text": ""}}
+"""What takes the place of a faulty or missing part without which the rest could not be checked."""
+
+
+def _mend(tree: Tree, loc: Sequence[str | int], kind: str) -> bool:
+    """Leaves a faulty key out of its mapping, or puts a stand-in there; False if neither can be done."""
     held: tuple[dict[str, Tree], str] | None = None
     for step in (step for step in loc if not str(step).startswith("<")):
         if not has(tree, step):
@@ -262,9 +270,15 @@ def _drop(tree: Tree, loc: Sequence[str | int]) -> bool:
         if isinstance(tree, dict):
             held = (tree, str(step))
         tree = inner(tree, step)
+    if kind == "missing" and isinstance(tree, dict) and loc[-1] in _STAND_INS:
+        held = (tree, str(loc[-1]))
     if held is None or held[1] in ("members", "mindstorm"):
         return False
-    del held[0][held[1]]
+    mapping, key = held
+    if key in _STAND_INS:
+        mapping[key] = copy.deepcopy(_STAND_INS[key])
+    else:
+        del mapping[key]
     return True
 
 
@@ -330,6 +344,7 @@ class _Builder:
     source: Source
     spec: SocietySpec
     faults: list[Fault] = field(default_factory=list[Fault])
+    shared: dict[str, Model] = field(default_factory=dict[str, Model])
     _models: dict[str, Model | None] = field(default_factory=dict[str, "Model | None"])
 
     def seats(self) -> tuple[list[Seat], dict[str, tuple[int, ...]]]:
@@ -426,7 +441,10 @@ class _Builder:
             options = {
                 first if key == kinds[0] else key: value for key, value in spec.items() if key != "optional"
             }
-            return factory(**bind(factory, options, self.source, here))
+            known = json.dumps([kinds[0], options], sort_keys=True)
+            if known not in self.shared:
+                self.shared[known] = factory(**bind(factory, options, self.source, here))
+            return self.shared[known]
         except ConfigError as error:
             self.faults.extend(error.faults)
         except Exception as error:  # noqa: BLE001

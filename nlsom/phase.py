@@ -166,3 +166,15 @@ class Limits(Frozen):
     tokens: Positive | None = None
     quorum: Annotated[int, Field(ge=0)] = 1
     on_error: OnError = "abstain"
+
+    def narrowed(
+        self, *, seconds: float | None = None, calls: int | None = None, tokens: int | None = None
+    ) -> Limits:
+        """These limits, each no wider than what is given; None leaves a limit as it is."""
+        pairs = {
+            "seconds": (self.seconds, seconds),
+            "calls": (self.calls, calls),
+            "tokens": (self.tokens, tokens),
+        }
+        known = {name: [n for n in pair if n is not None] for name, pair in pairs.items()}
+        return self.model_copy(update={name: min(few) for name, few in known.items() if few})

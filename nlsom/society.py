@@ -121,33 +121,51 @@ class Society:
         return self.program.members
 
     async def __aenter__(self) -> Self:
-        if self._stack is not None:
-            raise NlsomError(f"society {self.name!r} is open already")
         async with AsyncExitStack() as stack:
             if self.bus is None:
-                self._bus = MemoryBus()
-                await stack.enter_async_context(self.hosted(self._bus))
-                stack.push_async_callback(self._bus.close)
-            else:
-                self._bus = self.bus
-            # Only now: a model behind a server says what it is when it is opened.
-            identities = tuple(await self._bus.describe(self.program.names))
-            self.program = replace(self.program, identities=identities)
-            self._built = self._build()
-            self._stack = stack.pop_all()
+                for part in self.parts():
+                    await stack.enter_async_context(part)
+            await self._open(stack)
         return self
 
-    def _build(self) -> str:
+    async def _open(self, stack: AsyncExitStack) -> None:
+        """Hosts the agents, which are open by now; the society closes what `stack` holds."""
+        if self._stack is not None:
+            raise NlsomError(f"society {self.name!r} is open already")
+        if self.bus is None:
+            self._bus = MemoryBus()
+            stack.push_async_callback(self._bus.close)
+            for seat in self.seats:
+                await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
+        else:
+            self._bus = self.bus
+        # Only now: a model behind a server says what it is when it is opened.
+        identities = tuple(await self._bus.describe(self.program.names))
+        self.program = replace(self.program, identities=identities)
+        self._built = self._build(self.limits)
+        self._stack = stack.pop_all()
+
+    def _build(self, limits: Limits) -> str:
         """What it takes to build this society again, for the header of its mindstorms."""
         if self.source is None:
             return ""
+        source = self.source
+        if limits != self.limits:
+            source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
         prompts = {
             step.ask.prompt: step.template.source
             for step in self.program.flat
             if isinstance(step.ask.prompt, str)
         }
         identities = dict(zip(self.program.names, self.program.identities, strict=True))
-        return json.dumps({"society": self.source, "prompts": prompts, "identities": identities})
+        return json.dumps({"society": source, "prompts": prompts, "identities": identities})
+
+    def parts(self, seats: Sequence[Seat] | None = None) -> list[AbstractAsyncContextManager[Any]]:
+        """What is opened with the society, or with some seats: models, which agents may share, and agents."""
+        agents: list[Any] = [seat.agent for seat in (self.seats if seats is None else seats)]
+        models: list[Any] = [getattr(agent, "model", None) for agent in agents]
+        once = {id(part): part for part in [*models, *agents]}
+        return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
 
     @asynccontextmanager
     async def hosted(self, bus: Bus, only: Sequence[str] = ()) -> AsyncGenerator[tuple[str, ...]]:
@@ -166,14 +184,9 @@ class Society:
         seating = Seating(self.members, self.groups)
         chosen = {at for one in only or ("everyone",) for at in seating.select(one)}
         seats = [self.seats[at] for at in sorted(chosen)]
-        # Models, which agents may share, before agents; each once.
-        agents: list[Any] = [seat.agent for seat in seats]
-        models: list[Any] = [getattr(agent, "model", None) for agent in agents]
-        once = {id(part): part for part in [*models, *agents]}
         async with AsyncExitStack() as stack:
-            for part in once.values():
-                if isinstance(part, AbstractAsyncContextManager):
-                    await stack.enter_async_context(part)  # pyright: ignore[reportUnknownArgumentType]
+            for part in self.parts(seats):
+                await stack.enter_async_context(part)
             for seat in seats:
                 await bus.host(seat.member.name, seat.agent, limit=seat.limit)
             yield tuple(seat.member.name for seat in seats)
@@ -243,45 +256,96 @@ class Society:
         return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
 
     @asynccontextmanager
-    async def mindstorm(self, task: Task, *, seed: int = 0) -> AsyncGenerator[Mindstorm]:
-        """A mindstorm to watch: iterate over it for its events. Leaving the block cancels it."""
-        async with self._scheduled(task, seed) as scheduler:
+    async def mindstorm(
+        self, task: Task, *, seed: int = 0, limits: Limits | None = None
+    ) -> AsyncGenerator[Mindstorm]:
+        """A mindstorm to watch: iterate over it for its events. Leaving the block cancels it.
+
+        Args:
+            task: What is asked.
+            seed: The run's seed.
+            limits: What it may spend; None for what the society's file says.
+        """
+        async with self._scheduled(task, seed, limits) as scheduler:
             assert self._bus is not None
             async with Mindstorm(scheduler, self._bus, scheduler.id) as storm:
                 yield storm
 
+    def id_of(self, task: Task, *, seed: int = 0, limits: Limits | None = None) -> str:
+        """The id of a mindstorm that a trace keeps: the same for the same question, seed and limits."""
+        return self._id(self._limited(limits), task, seed)
+
+    def _id(self, program: Program, task: Task, seed: int) -> str:
+        told = f"{SCHEMA}\x1f{program.digest}\x1f{task.digest}\x1f{seed}"
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    def _limited(self, limits: Limits | None) -> Program:
+        same = limits is None or limits == self.program.limits
+        return self.program if same else replace(self.program, limits=limits)
+
     @asynccontextmanager
-    async def _scheduled(self, task: Task, seed: int) -> AsyncGenerator[Scheduler]:
+    async def _scheduled(
+        self, task: Task, seed: int, limits: Limits | None = None
+    ) -> AsyncGenerator[Scheduler]:
         if self._bus is None:
             raise NlsomError(f"open the society first: `async with society:` ({self.name!r})")
         if not isinstance(task, self.task):
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
+        program = self._limited(limits)
         if self.trace is None:
-            yield self._schedule(uuid.uuid4().hex[:16], task, seed)
+            yield self._schedule(uuid.uuid4().hex[:16], program, task, seed)
             return
-        told = f"{SCHEMA}\x1f{self.program.digest}\x1f{task.digest}\x1f{seed}"
-        id = hashlib.sha256(told.encode()).hexdigest()[:16]
+        id = self._id(program, task, seed)
         # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
         # finds every outcome in the trace.
         lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
         async with lock:
-            yield self._schedule(id, task, seed)
+            yield self._schedule(id, program, task, seed)
 
-    def _schedule(self, id: str, task: Task, seed: int) -> Scheduler:
+    def _schedule(self, id: str, program: Program, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None
         return Scheduler(
-            self.program,
+            program,
             task,
             mindstorm=id,
             seed=seed,
             bus=self._bus,
             agents=[seat.agent for seat in self.seats],
-            addresses=self.program.names,
+            addresses=program.names,
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
-            built=self._built,
+            built=self._built if program.limits == self.limits else self._build(program.limits),
         )
+
+
+def narrowed(society: Society, *, seconds: float | None = None, tokens: int | None = None) -> Society:
+    """The same society, not open, whose mindstorms may spend no more than what is given."""
+    limits = society.limits.narrowed(seconds=seconds, tokens=tokens)
+    if limits == society.limits:
+        return society
+    source = society.source
+    if source is not None:
+        source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+    return replace(society, limits=limits, source=source)
+
+
+@asynccontextmanager
+async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
+    """Opens several societies; a model that some of them share is opened once.
+
+    Raises:
+        NlsomError: One of them is open already.
+    """
+    async with AsyncExitStack() as stack:
+        parts = [part for society in societies if society.bus is None for part in society.parts()]
+        for part in {id(part): part for part in parts}.values():
+            await stack.enter_async_context(part)
+        for society in societies:
+            async with AsyncExitStack() as own:
+                await society._open(own)  # pyright: ignore[reportPrivateUsage]
+            stack.push_async_exit(society)
+        yield
 
 
 class _Compiler:
@@ -456,4 +520,4 @@ def _names(labels: Iterable[str]) -> str:
     return ", ".join(sorted(labels))
 
 
-__all__ = ["Seat", "Society", "VerdictBy"]
+__all__ = ["Seat", "Society", "VerdictBy", "narrowed", "opened_together"]

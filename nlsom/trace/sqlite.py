@@ -190,6 +190,32 @@ class SqliteTrace:
             if len(rows) < 500:
                 return
 
+    async def header(self, mindstorm: str) -> Header | None:
+        """The header of a mindstorm, without what it is `built` of; None if there is none of that id."""
+        rows = await self._rows("SELECT header FROM mindstorms WHERE id = ?", (mindstorm,))
+        return Header.model_validate_json(rows[0][0]) if rows else None
+
+    async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
+        """The `count` mindstorms begun last, the last first; see `Trace.latest`."""
+        where, given = "", ()
+        if before is not None:
+            where, given = "WHERE number < (SELECT number FROM mindstorms WHERE id = ?)", (before,)
+        rows = await self._rows(
+            f"SELECT header FROM mindstorms {where} ORDER BY number DESC LIMIT ?",  # noqa: S608
+            (*given, count),
+        )
+        return [Header.model_validate_json(row[0]) for row in rows]
+
+    async def verdict(self, mindstorm: str) -> Record | None:
+        """The verdict of a mindstorm, the last if it was taken up again; None if it came to none."""
+        rows = await self._rows(
+            f"SELECT {COLUMNS} FROM records"  # noqa: S608
+            " WHERE mindstorm = (SELECT number FROM mindstorms WHERE id = ?)"
+            " AND kind = 'verdict' ORDER BY seq DESC LIMIT 1",
+            (mindstorm,),
+        )
+        return to_record(mindstorm, rows[0]) if rows else None
+
     async def records(self, mindstorm: str) -> AsyncIterator[Record]:
         """The records of a mindstorm; see `Trace.records`."""
 

@@ -15,8 +15,10 @@ from nlsom.errors import UsageError
 from nlsom.media import FolderStore
 from nlsom.society import Society
 from nlsom.trace import SqliteTrace
+from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_serve.cli.fetching import fetch
+from nlsom_serve.cli.terminal import Terminal, has_people, seat_people
 from nlsom_societies.samples import sample
 
 
@@ -108,7 +110,7 @@ def fetch_missing(society: Society) -> None:
     for model in {
         id(model): model for seat in society.seats if (model := getattr(seat.agent, "model", None))
     }.values():
-        if isinstance(model, Embedded) and (name := model.missing()) is not None:
+        if isinstance(model, Embedded | Sentences) and (name := model.missing()) is not None:
             fetch(name)
 
 
@@ -139,4 +141,6 @@ async def opened(
             made.bus = await stack.enter_async_context(NatsBus(bus, society=made.name, digest=made.cast))
         if store is not None:
             await stack.enter_async_context(store)
+        if has_people(made):
+            seat_people(made, Terminal())
         yield await stack.enter_async_context(made)

@@ -1,0 +1,8 @@
+"""The HTTP server: societies as an OpenAI-compatible endpoint, mindstorms to watch, and a page."""
+
+from nlsom_serve.app.factory import create_app
+from nlsom_serve.app.house import House, opened_house
+from nlsom_serve.app.keys import Keys, read_keys
+from nlsom_serve.app.settings import Settings
+
+__all__ = ["House", "Keys", "Settings", "create_app", "opened_house", "read_keys"]

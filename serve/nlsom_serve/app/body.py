@@ -1,0 +1,53 @@
+"""JSON bodies, read off the event loop where they are large."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from nlsom_serve.app.errors import bad
+
+_LARGE = 64 * 1024
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:
+        """The body as JSON, and nothing that JSON does not know."""
+        body = await self.body()
+        return await asyncio.to_thread(_parse, body) if len(body) > _LARGE else _parse(body)
+
+
+class JsonRoute(APIRoute):
+    """A route whose bodies are read strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, given our kind of request."""
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            return await handle(_JsonRequest(request.scope, request.receive))
+
+        return handler
+
+
+def _parse(body: bytes) -> Any:
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=_refuse)
+    except UnicodeDecodeError:
+        raise bad("the body is not UTF-8", code="invalid_json") from None
+    except json.JSONDecodeError as error:
+        told = f"the body is not valid JSON ({error.msg}, line {error.lineno}, column {error.colno})"
+        raise bad(told, code="invalid_json") from None
+    except RecursionError:
+        raise bad("the body is nested too deeply", code="invalid_json") from None
+    except ValueError:  # a constant that JSON does not know, or a number of more than 4,300 digits
+        raise bad("the body holds a number that cannot be read", code="invalid_json") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)

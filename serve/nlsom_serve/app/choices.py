@@ -1,0 +1,131 @@
+"""Multiple choice, as people write it into a question. Pure.
+
+The convention:
+
+- Options are labelled A, B, C, … (or a, b, c, …) in order, at least two, at most 26, no two alike. A label is
+  `A.`, `A)`, `A:` or `(A)`, the same for all, followed by a blank.
+- One a line, on lines that follow each other (empty lines between them do not matter).
+- Or all on one line; then the first label begins the line, or comes after `?`, `.`, `!`, `:`, `;` or `,`.
+- The answer is given as a letter if the words around the options ask for one (`answer with the letter …`), as
+  `ANSWER: X` if they say `ANSWER: $LETTER`, else as the option's text.
+
+Whatever does not follow it to the letter is an open question: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import dataclass
+from typing import Literal
+
+Reply = Literal["text", "letter", "labelled"]
+
+_STYLES = (r"\({}\)", r"{}\.", r"{}\)", r"{}:")
+_ASKS = r"(?:answer|respond|reply|choose|select|pick|give|return|output|write|state|provide|say)"
+_LETTER = re.compile(rf"\b{_ASKS}\b[^.?!\n]{{0,80}}\bletters?\b", re.IGNORECASE)
+_LABELLED = re.compile(r"ANSWER:\s*\$?\{?LETTER\b")
+_TAIL = re.compile(
+    rf"(?<=[.;,!\s])\s*(?=(?:please\s+)?{_ASKS}\b.*\b(?:letters?|options?|choices?|answer)\b)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question taken apart.
+
+    Attributes:
+        question: What is asked, without options.
+        choices: The options; empty for an open question.
+        reply: How the answer is to be written.
+        letters: What the options are called, one each.
+    """
+
+    question: str
+    choices: tuple[str, ...] = ()
+    reply: Reply = "text"
+    letters: tuple[str, ...] = ()
+
+    def write(self, answer: str, canonical: tuple[str | None, ...] = ()) -> str:
+        """The answer as it was asked for.
+
+        Args:
+            answer: An option, or what an option is counted as.
+            canonical: What each option is counted as.
+        """
+        if answer in self.choices:
+            at = self.choices.index(answer)
+        elif answer in canonical:
+            at = canonical.index(answer)
+        else:
+            return answer
+        letter = self.letters[at] if self.letters else string.ascii_uppercase[at]
+        return {"text": self.choices[at], "letter": letter, "labelled": f"ANSWER: {letter}"}[self.reply]
+
+
+def read_choices(text: str) -> Asked:
+    """Takes a question apart by the convention above."""
+    for letters in (string.ascii_uppercase, string.ascii_lowercase):
+        for style in _STYLES:
+            labels = [style.format(letter) for letter in letters]
+            found = _by_lines(text, labels) or _in_a_line(text, labels)
+            if found is not None:
+                before, options, after = found
+                return _asked(text, before, options, after, letters)
+    return Asked(text.strip())
+
+
+def _asked(text: str, before: str, options: list[str], after: str, letters: str) -> Asked:
+    around = f"{before}\n{after}"
+    reply: Reply = "labelled" if _LABELLED.search(around) else "letter" if _LETTER.search(around) else "text"
+    if reply != "text":  # How to write the answer is our business, not the members'.
+        before, after = _without_orders(before), _without_orders(after)
+    question = "\n".join(part for part in (before.strip(), after.strip()) if part)
+    if not question or len(set(options)) != len(options):
+        return Asked(text.strip())
+    return Asked(question, tuple(options), reply, tuple(letters[: len(options)]))
+
+
+def _without_orders(text: str) -> str:
+    sentences = re.split(r"(?<=[.!?])\s+|\n+", text)
+    return " ".join(one for one in sentences if not (_LETTER.search(one) or _LABELLED.search(one)))
+
+
+def _by_lines(text: str, labels: list[str]) -> tuple[str, list[str], str] | None:
+    lines = text.splitlines()
+    starts = [at for at, line in enumerate(lines) if re.match(rf"\s*{labels[0]}\s", line)]
+    for start in starts:
+        options: list[str] = []
+        end = start
+        for at in range(start, len(lines)):
+            if not lines[at].strip():
+                continue
+            match = len(options) < 26 and re.match(rf"\s*{labels[len(options)]}\s+(\S.*)", lines[at])
+            if not match:
+                break
+            options.append(match[1].strip())
+            end = at + 1
+        if len(options) >= 2:
+            return "\n".join(lines[:start]), options, "\n".join(lines[end:])
+    return None
+
+
+def _in_a_line(text: str, labels: list[str]) -> tuple[str, list[str], str] | None:
+    for first in re.finditer(rf"(?:^[ \t]*|(?<=[?.!:;,])[ \t]+){labels[0]}[ \t]+(?=\S)", text, re.MULTILINE):
+        line_end = text.find("\n", first.end())
+        line = text[first.end() : line_end if line_end >= 0 else len(text)]
+        after = text[line_end:] if line_end >= 0 else ""
+        options: list[str] = []
+        for label in labels[1:]:
+            match = re.search(rf"(?:(?<=\s)|(?<=[,;])){label}[ \t]+(?=\S)", line)
+            if match is None:
+                break
+            options.append(line[: match.start()].strip(" \t,;"))
+            line = line[match.end() :]
+        if not options or not all(options):
+            continue
+        last, *tail = _TAIL.split(line, maxsplit=1)
+        options.append(last.strip(" \t,;"))
+        if options[-1]:
+            return text[: first.start()], options, "\n".join([*tail, after])
+    return None

@@ -1,0 +1,201 @@
+"""What a request passes before anything of it is read: logs, host, key, and the bounds on its body."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import secrets
+import time
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nlsom_serve.app.errors import ApiError, busy
+from nlsom_serve.app.keys import Keys
+from nlsom_serve.app.logs import request_id
+from nlsom_serve.app.metrics import Metrics
+from nlsom_serve.app.settings import Settings
+
+log = logging.getLogger("nlsom.serve")
+
+OPEN = ("/", "/page/", "/health", "/ready", "/openapi.json", "/favicon.ico")
+"""What needs no key: the page, which holds no secret, and what says that the server is there."""
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+}
+
+
+_HEADER_BYTES = 32 * 2**10
+_PASSED_OVER = 64 * 2**20
+_PASSING_SECONDS = 2.0
+
+
+class Guard:
+    """The outermost layer of the server. Pure ASGI, so that a client's leaving reaches the handlers."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings, keys: Keys, metrics: Metrics) -> None:
+        self._app, self._settings, self._keys, self._metrics = app, settings, keys, metrics
+        self._bodies = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets a request through, or answers it with what is wrong."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        id = given if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", given) else secrets.token_hex(8)
+        token = request_id.set(id)
+        began, status = time.perf_counter(), 499  # nothing was sent: the client left before
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                out = MutableHeaders(scope=message)
+                out["X-Request-Id"] = id
+                for name, value in _HEADERS.items():
+                    out.setdefault(name, value)
+            await send(message)
+
+        scope.setdefault("state", {})
+        body = _Body(self, scope, receive)
+        try:
+            self._check(scope, headers)
+            await body.admit(headers)
+            await self._app(scope, body, sending)
+        except ApiError as error:
+            if status == 499:
+                response = error.response()
+                response.headers["Connection"] = "close"  # whatever is left of the body is not read
+                await response(scope, receive, sending)
+        finally:
+            body.close()
+            self._tell(scope, status, time.perf_counter() - began)
+            request_id.reset(token)
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
+            raise ApiError(431, "the headers are too large", code="headers_too_large")
+        hosts = self._settings.hosts
+        if hosts and _host(headers.get("host", "")) not in hosts:
+            # Else a page of any origin whose name leads here could read what this machine is told.
+            raise ApiError(403, "this server is not called by that name (Host header)", code="wrong_host")
+        account = self._keys.find(headers.get("authorization"))
+        if account is None and scope["method"] != "OPTIONS" and not _is_open(scope["path"]):
+            told = "a key is needed: `Authorization: Bearer KEY`"
+            raise ApiError(401, told, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
+        scope["state"]["account"] = account
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        self._metrics.request(route, status, seconds)
+        account = scope["state"].get("account")
+        told = {"method": scope["method"], "path": scope["path"][:200], "status": status}
+        told |= {"seconds": round(seconds, 4), "key": getattr(account, "name", None)}
+        if "mindstorm" in scope["state"]:
+            told["mindstorm"] = scope["state"]["mindstorm"]
+        log.info("request", extra=told)
+
+    def take(self, count: int) -> None:
+        """Counts bytes of a body that is received.
+
+        Raises:
+            ApiError: 429: all bodies together are too large just now.
+        """
+        if self._bodies + count > self._settings.bodies_bytes:
+            raise busy("too much is being sent to the server just now", seconds=2, code="bodies_full")
+        self._bodies += count
+
+    def give_back(self, count: int) -> None:
+        """Says that a body is not held any more."""
+        self._bodies -= count
+
+    @property
+    def settings(self) -> Settings:
+        """The bounds."""
+        return self._settings
+
+
+class _Body:
+    """The receiving side of one request: its body, within the bounds."""
+
+    def __init__(self, guard: Guard, scope: Scope, receive: Receive) -> None:
+        self._guard, self._scope, self._receive = guard, scope, receive
+        self._held = 0
+        self._whole = False
+        self._until = asyncio.get_running_loop().time() + guard.settings.body_seconds
+
+    async def admit(self, headers: Headers) -> None:
+        """Looks at what the headers say of the body."""
+        length = headers.get("content-length")
+        has_body = (length not in (None, "0")) or "transfer-encoding" in headers
+        if length is not None and (not length.isdigit() or int(length) > self._guard.settings.body_bytes):
+            await self._pass_over()
+            raise self._too_large()
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if has_body and kind != "application/json":
+            # Also what keeps other origins' pages out: a browser asks first before it sends JSON.
+            await self._pass_over()
+            raise ApiError(415, "send JSON: `Content-Type: application/json`", code="unsupported_media_type")
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            seconds = self._guard.settings.body_seconds
+            raise ApiError(
+                408, f"the body did not come within {seconds:g} seconds", code="body_timeout"
+            ) from None
+        if message["type"] == "http.request":
+            self._whole = not message.get("more_body", False)
+            count = len(message.get("body", b""))
+            self._guard.take(count)
+            self._held += count
+            if self._held > self._guard.settings.body_bytes:
+                await self._pass_over()
+                raise self._too_large()
+        return message
+
+    async def _pass_over(self) -> None:
+        """Reads some of a body that is not wanted: a client that is still sending would miss the answer."""
+        left = _PASSED_OVER
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PASSING_SECONDS):
+                while left > 0 and not self._whole:
+                    message = await self._receive()
+                    left -= len(message.get("body", b""))
+                    self._whole = not message.get("more_body", False)
+
+    def _too_large(self) -> ApiError:
+        most = self._guard.settings.body_bytes
+        return ApiError(413, f"the body is larger than the limit of {most:,} bytes", code="body_too_large")
+
+    def close(self) -> None:
+        self._guard.give_back(self._held)
+        self._held = 0
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith("/page/")
+
+
+def _host(header: str) -> str:
+    """The name in a Host header, without its port."""
+    return re.sub(r":\d*$", "", header).lower()
+
+
+def local_hosts(names: Iterable[str]) -> tuple[str, ...]:
+    """The names by which a server on this machine only may be called."""
+    return tuple(dict.fromkeys(["localhost", "127.0.0.1", "[::1]", *(name.lower() for name in names)]))

@@ -1,0 +1,350 @@
+"""The native part of the API: mindstorms that can be watched, taken up again, cancelled and joined."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import JsonValue, StringConstraints
+from starlette.responses import JSONResponse
+
+from nlsom import event, plugins
+from nlsom.answers import NotOpen
+from nlsom.member import wire_id
+from nlsom.message import Image
+from nlsom.trace import Header
+from nlsom.verdict import Verdict
+from nlsom_serve.app.body import JsonRoute
+from nlsom_serve.app.choices import Asked, read_choices
+from nlsom_serve.app.errors import ApiError, bad, not_found
+from nlsom_serve.app.house import House
+from nlsom_serve.app.ledger import Entry
+from nlsom_serve.app.needs import TheAccount, TheHouse
+from nlsom_serve.app.past import beginning, ending, told
+from nlsom_serve.app.redact import redact
+from nlsom_serve.app.replies import (
+    MindstormCard,
+    MindstormDetail,
+    MindstormList,
+    OpenTurnCard,
+    Taken,
+    failures,
+)
+from nlsom_serve.app.run import Run, Seen
+from nlsom_serve.app.shapes import AskedLimits, Seed, Strict
+from nlsom_serve.app.sse import EventStream, frame, gone
+from nlsom_serve.app.tasks import make_task
+from nlsom_serve.app.told import told_event, told_message, told_turn, told_verdict
+
+router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindstorms"])
+
+Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Id of a mindstorm.")]
+Key = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Key of a turn.")]
+Option = Annotated[str, StringConstraints(min_length=1)]
+
+
+class NewMindstorm(Strict):
+    """A mindstorm to begin.
+
+    Attributes:
+        society: Id of the society.
+        question: What is asked.
+        images: Pictures: `data:` URLs; http(s) URLs where the server allows it.
+        choices: The options of a multiple choice.
+        find_choices: Whether options are looked for in the question, as in a chat.
+        context: What was said before, in plain words.
+        seed: The run's seed; the same question with the same seed is the same mindstorm.
+        limits: What it may spend.
+        wait: Whether the answer waits until it is over.
+    """
+
+    society: Annotated[str, StringConstraints(max_length=200)]
+    question: str = ""
+    images: list[str] = []
+    choices: list[Option] = []
+    find_choices: bool = False
+    context: str = ""
+    seed: Seed | None = None
+    limits: AskedLimits = AskedLimits()
+    wait: bool = False
+
+
+class PersonsAnswer(Strict):
+    """What a person answers."""
+
+    answer: Annotated[str, StringConstraints(min_length=1)]
+
+
+@router.post(
+    "",
+    status_code=202,
+    response_model=MindstormCard,
+    responses={
+        200: {"model": MindstormDetail, "description": "It is over (`wait`)."},
+        **failures(400, 401, 404, 408, 413, 415, 429, 500, 503),
+    },
+)
+async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: TheAccount) -> Response:
+    """Begins a mindstorm, which goes on whoever leaves, and after a restart of the server."""
+    society = house.society(new.society)
+    if len(set(new.choices)) != len(new.choices):
+        raise bad("two choices are the same", param="choices")
+    asked = read_choices(new.question) if new.find_choices else Asked(new.question)
+    places = house.admit(account)
+    try:
+        task = await make_task(
+            house,
+            society,
+            question=asked.question,
+            pictures=new.images,
+            choices=new.choices or asked.choices,
+            context=new.context,
+        )
+        want = new.limits
+        limits = society.limits.narrowed(seconds=want.seconds, calls=want.calls, tokens=want.tokens)
+        run = await house.begin(
+            places.pop(), account, new.society, task, seed=new.seed, limits=limits, kept=True
+        )
+    finally:
+        for place in places:
+            place.drop()
+    request.scope["state"]["mindstorm"] = run.id
+    if new.wait:
+        await _until_over(run, request)
+        return JSONResponse((await _detail(house, run.id)).model_dump(mode="json"))
+    card = _card_of_run(run)
+    where = {"Location": f"/v1/mindstorms/{run.id}"}
+    return JSONResponse(card.model_dump(mode="json"), 202, headers=where)
+
+
+@router.get("", responses=failures(400, 401))
+async def list_mindstorms(
+    house: TheHouse,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{16}$", description="The last one that is known.")
+    ] = None,
+) -> MindstormList:
+    """Lists mindstorms, those begun last first."""
+    headers = await house.trace.latest(limit + 1, before=before)
+    cards = [await _card(house, header) for header in headers[:limit]]
+    return MindstormList(data=cards, more=len(headers) > limit)
+
+
+@router.get("/{id}", responses=failures(400, 401, 404))
+async def get_mindstorm(id: Id, house: TheHouse) -> MindstormDetail:
+    """Tells a mindstorm: its state, what was said, and its verdict."""
+    return await _detail(house, id)
+
+
+@router.delete("/{id}", responses=failures(400, 401, 404))
+async def cancel(id: Id, house: TheHouse) -> MindstormDetail:
+    """Cancels a mindstorm down to the models' servers; one that is over stays as it is."""
+    await house.cancel(id)
+    return await _detail(house, id)
+
+
+@router.get(
+    "/{id}/events",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events."},
+        **failures(400, 401, 404),
+    },
+)
+async def watch(id: Id, request: Request, house: TheHouse) -> Response:
+    """Streams its events. After a break, send the last id that came as `Last-Event-ID`."""
+    given = request.headers.get("last-event-id", "0") or "0"
+    if not (given.isascii() and given.isdigit()) or len(given) > 9:
+        raise bad("Last-Event-ID is the id of an event: a number", param="Last-Event-ID")
+    run = house.running(id)
+    events = _live(house, run, int(given)) if run is not None else await _replay(house, id, int(given))
+    return EventStream(events, heartbeat=house.settings.heartbeat)
+
+
+@router.post("/{id}/turns/{key}", responses=failures(400, 401, 404, 408, 409, 413, 415, 429))
+async def answer_turn(id: Id, key: Key, given: PersonsAnswer, house: TheHouse) -> Taken:
+    """Answers a turn as the person who sits in that seat. The first answer counts."""
+    run = house.running(id)
+    waiting = {open_turn.turn.key: open_turn for open_turn in run.waiting()} if run is not None else {}
+    if key not in waiting:
+        async for record in house.trace.records(id):
+            if record.key == key:
+                late = "it was answered already" if record.kind == "replied" else "its time is over"
+                raise ApiError(409, f"this turn does not wait any more: {late}", code="turn_over")
+        raise not_found("no turn of this key waits in this mindstorm", code="turn_not_found")
+    form = waiting[key].turn.form
+    reading = form.read(given.answer)
+    if reading.answer is None and reading.ballot is None:
+        raise bad(f"{reading.why}. {form.instruct()}".strip(), param="answer")
+    try:
+        house.answers.give(key, given.answer)
+    except NotOpen:
+        raise ApiError(409, "this turn was answered already", code="turn_over") from None
+    return Taken(key=key)
+
+
+@router.get(
+    "/{id}/images/{number}",
+    response_class=Response,
+    responses={
+        200: {"content": {"image/*": {}}, "description": "The picture."},
+        **failures(400, 401, 404),
+    },
+)
+async def picture(id: Id, number: Annotated[int, Path(ge=0, le=999)], house: TheHouse) -> Response:
+    """A picture that the mindstorm is about; numbered from 0."""
+    run = house.running(id)
+    if run is not None:
+        images = run.task.images
+    else:
+        task = (await _header(house, id)).task
+        images = tuple(Image.model_validate(one) for one in _inside(task, "images"))
+    if number >= len(images):
+        raise not_found("it has no picture of that number")
+    image = images[number]
+    caching = {"Cache-Control": "private, max-age=86400, immutable"}
+    return Response(await house.media.read(image), media_type=image.media_type, headers=caching)
+
+
+async def _until_over(run: Run, request: Request) -> None:
+    leaving = asyncio.ensure_future(gone(request.receive))
+    try:
+        await asyncio.wait((leaving, run.over), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+
+
+async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
+    async with aclosing(run.watch(after)) as events:
+        ending = asyncio.ensure_future(house.draining.wait())
+        try:
+            while True:
+                coming = asyncio.ensure_future(anext(events))
+                await asyncio.wait((coming, ending), return_when=asyncio.FIRST_COMPLETED)
+                if not coming.done():
+                    coming.cancel()
+                    await asyncio.gather(coming, return_exceptions=True)
+                    return  # the server ends; whoever watches comes back with Last-Event-ID
+                try:
+                    seen = coming.result()
+                except StopAsyncIteration:
+                    return
+                waits = house.answers.get(seen.event.key) if isinstance(seen.event, event.Asked) else None
+                yield frame(told_event(seen.event, waits), event=seen.event.kind, id=seen.number)
+        finally:
+            ending.cancel()
+
+
+async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
+    header = await _header(house, id)
+    seen, verdict = await told(house.trace, id)
+    kind = plugins.load("tasks", header.kind)
+    entry = await house.entry(id)
+    reason = entry.reason if entry is not None and entry.reason else "it did not come to a verdict"
+    last = ending(id, verdict) if verdict is not None else event.Stopped(mindstorm=id, reason=reason)
+
+    async def frames() -> AsyncGenerator[bytes]:
+        for one in [Seen(beginning(header, kind), None), *seen, Seen(last, None)]:
+            if one.number is None or one.number > after:
+                yield frame(told_event(one.event), event=one.event.kind, id=one.number)
+
+    return frames()
+
+
+async def _header(house: House, id: str) -> Header:
+    header = await house.trace.header(id)
+    if header is None:
+        raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+    return header
+
+
+def _inside(task: JsonValue, name: str) -> list[Any]:
+    value = task.get(name) if isinstance(task, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def _card_of_run(run: Run) -> MindstormCard:
+    return MindstormCard(
+        id=run.id,
+        state=run.state,  # pyright: ignore[reportArgumentType]
+        society=run.society_id,
+        question=run.task.question,
+        choices=list(run.task.choices),
+        images=len(run.task.images),
+        seed=run.seed,
+        answer=run.verdict.answer if run.verdict else None,
+        reason=redact(str(run.error)) if run.error else None,
+    )
+
+
+async def _card(house: House, header: Header, verdict: Verdict | None = None) -> MindstormCard:
+    run = house.running(header.mindstorm)
+    if run is not None:
+        return _card_of_run(run).model_copy(update={"started": header.started})
+    verdict = verdict or await _verdict(house, header.mindstorm)
+    entry = await house.entry(header.mindstorm) if verdict is None else None
+    state = "decided" if verdict else "stopped" if entry and entry.state == "stopped" else "cancelled"
+    task = header.task if isinstance(header.task, dict) else {}
+    return MindstormCard(
+        id=header.mindstorm,
+        state=state,
+        society=wire_id(header.society),
+        question=str(task.get("question", "")),
+        choices=[str(one) for one in _inside(task, "choices")],
+        images=len(_inside(task, "images")),
+        seed=header.seed,
+        started=header.started,
+        answer=verdict.answer if verdict else None,
+        reason=(entry.reason or None) if entry else None,
+    )
+
+
+async def _verdict(house: House, id: str) -> Verdict | None:
+    record = await house.trace.verdict(id)
+    return Verdict.model_validate_json(record.body) if record is not None else None
+
+
+def _unbegun(entry: Entry) -> MindstormDetail:
+    """A mindstorm that ended, or waits to be taken up, before its first turn."""
+    task = json.loads(entry.task)
+    return MindstormDetail(
+        id=entry.id,
+        state="queued" if entry.state == "open" else entry.state,
+        society=entry.society,
+        question=task["question"],
+        choices=task["choices"],
+        images=len(task["images"]),
+        seed=entry.seed,
+        reason=entry.reason or None,
+        messages=[],
+        waiting=[],
+        verdict=None,
+    )
+
+
+async def _detail(house: House, id: str) -> MindstormDetail:
+    run = house.running(id)
+    header = await house.trace.header(id)
+    if header is None and run is None:
+        entry = await house.entry(id)
+        if entry is None:
+            raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+        return _unbegun(entry)
+    seen, verdict = (run.seen, run.verdict) if run is not None else await told(house.trace, id)
+    if header is None:
+        assert run is not None
+        card = _card_of_run(run)
+    else:
+        card = await _card(house, header, verdict)
+    return MindstormDetail(
+        **card.model_dump(),
+        messages=[told_message(one.event.message) for one in seen if isinstance(one.event, event.Spoke)],
+        waiting=[OpenTurnCard(**told_turn(turn)) for turn in run.waiting()] if run is not None else [],
+        verdict=told_verdict(verdict) if verdict is not None else None,
+    )

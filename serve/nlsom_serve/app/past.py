@@ -1,0 +1,60 @@
+"""Mindstorms of the past, from the trace: the same events that were seen when they ran."""
+
+from __future__ import annotations
+
+import hashlib
+
+from nlsom.event import Abstained, Decided, Event, Spoke, Started
+from nlsom.message import Message, Said
+from nlsom.task import Task
+from nlsom.trace import Header, Record, Trace
+from nlsom.verdict import Abstention, Verdict
+from nlsom_serve.app.run import Seen
+
+
+async def told(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None]:
+    """What a trace knows of a mindstorm: its numbered events, and its verdict if it came to one."""
+    seen: list[Seen] = []
+    verdict: Verdict | None = None
+    places: set[tuple[str, str, int]] = set()
+    async for record in trace.records(mindstorm):
+        if record.kind == "verdict":
+            verdict = Verdict.model_validate_json(record.body)
+        place = (record.member, record.phase, record.round)
+        if record.kind in ("replied", "abstained") and place not in places:
+            places.add(place)
+            seen.append(Seen(_event(record), len(seen) + 1))
+    return seen, verdict
+
+
+def _event(record: Record) -> Event:
+    if record.kind == "replied":
+        message = Message(
+            said=Said.model_validate_json(record.body),
+            sender=record.member,
+            label=record.label,
+            phase=record.phase,
+            round=record.round,
+            digest=hashlib.sha256(record.key.encode() + record.body).hexdigest(),
+        )
+        return Spoke(mindstorm=record.mindstorm, message=message, again=True)
+    abstention = Abstention(
+        member=record.member, phase=record.phase, round=record.round, cause=record.body.decode()
+    )
+    return Abstained(mindstorm=record.mindstorm, abstention=abstention)
+
+
+def beginning(header: Header, kind: type[Task]) -> Started:
+    """The event that a mindstorm began with."""
+    return Started(
+        mindstorm=header.mindstorm,
+        society=header.society,
+        members=tuple(name for name, _ in header.members),
+        task=kind.model_validate(header.task),
+        seed=header.seed,
+    )
+
+
+def ending(id: str, verdict: Verdict) -> Decided:
+    """The event that a decided mindstorm ended with."""
+    return Decided(mindstorm=id, verdict=verdict)

@@ -1,0 +1,199 @@
+"""The bodies of the OpenAI-compatible requests. What a society cannot do is refused, never dropped."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from nlsom_serve.app.errors import Refused
+
+Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+
+
+class Strict(BaseModel):
+    """A request: an unknown field is an error, and a number in quotes is no number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TextPart(Strict):
+    """str."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ImageUrl(Strict):
+    """Where a picture is.
+
+    Attributes:
+        url: A `data:` URL; an http(s) URL where the server allows it.
+        detail: Ignored: the members' models decide.
+    """
+
+    url: str
+    detail: Literal["auto", "low", "high"] | None = None
+
+
+class ImagePart(Strict):
+    """A picture."""
+
+    type: Literal["image_url"]
+    image_url: ImageUrl
+
+
+Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+
+
+class ChatMessage(BaseModel):
+    """A message of the chat. The last is the question; the ones before are told to the members as context."""
+
+    model_config = ConfigDict(strict=True)
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[Part] | None = None
+    name: str | None = None
+
+
+class JsonSchema(BaseModel):
+    """The schema of a structured answer."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str = "answer"
+    json_schema: dict[str, JsonValue] = Field(alias="schema")
+    description: str | None = None
+    strict: bool | None = None
+
+
+class AsText(Strict):
+    """The answer as it is."""
+
+    type: Literal["text"]
+
+
+class AsObject(Strict):
+    """`{"answer": …}`."""
+
+    type: Literal["json_object"]
+
+
+class AsSchema(Strict):
+    """JSON that satisfies a schema."""
+
+    type: Literal["json_schema"]
+    json_schema: JsonSchema
+
+
+class StreamOptions(Strict):
+    """What a stream ends with."""
+
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+
+
+class AskedLimits(Strict):
+    """What a request allows its mindstorm to spend; never more than society and server allow.
+
+    Attributes:
+        seconds: Wall-clock seconds.
+        calls: Calls of models.
+        tokens: Tokens read and written.
+    """
+
+    seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    calls: Annotated[int, Field(ge=1, lt=2**53)] | None = None
+    tokens: Annotated[int, Field(ge=1, lt=2**53)] | None = None
+
+
+class Extension(Strict):
+    """What only nlsom knows.
+
+    Attributes:
+        limits: What the mindstorm may spend.
+        choices: The options of a multiple choice, instead of those that are found in the question.
+    """
+
+    limits: AskedLimits = AskedLimits()
+    choices: list[Annotated[str, StringConstraints(min_length=1)]] = []
+
+
+class ChatRequest(Strict):
+    """A chat completion."""
+
+    REFUSED: ClassVar[dict[str, str]] = {
+        "tools": "members call tools, clients do not",
+        "tool_choice": "members call tools, clients do not",
+        "functions": "members call tools, clients do not",
+        "function_call": "members call tools, clients do not",
+        "logprobs": "a verdict is counted, not sampled; `nlsom.tally` says how",
+        "top_logprobs": "a verdict is counted, not sampled; `nlsom.tally` says how",
+        "logit_bias": "a verdict is counted, not sampled",
+        "audio": "a society answers in text",
+        "web_search_options": "a society looks nothing up",
+    }
+
+    model: Annotated[str, StringConstraints(max_length=200)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    seed: Seed | None = None
+    n: Annotated[int, Field(ge=1, le=128)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    stop: str | Annotated[list[str], Field(max_length=16)] | None = None
+    response_format: Annotated[AsText | AsObject | AsSchema, Field(discriminator="type")] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    nlsom: Extension = Extension()
+
+    # Ignored: how members sample is said in the society's file.
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    repetition_penalty: float | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+    # Ignored: they have no meaning here.
+    user: str | None = None
+    metadata: dict[str, JsonValue] | None = None
+    store: bool | None = None
+    service_tier: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    parallel_tool_calls: bool | None = None
+    modalities: list[Literal["text"]] | None = None
+    prediction: dict[str, JsonValue] | None = None
+
+    # Refused, unless they say nothing.
+    tools: JsonValue = None
+    tool_choice: JsonValue = None
+    functions: JsonValue = None
+    function_call: JsonValue = None
+    logprobs: JsonValue = None
+    top_logprobs: JsonValue = None
+    logit_bias: JsonValue = None
+    audio: JsonValue = None
+    web_search_options: JsonValue = None
+
+    @model_validator(mode="after")
+    def _refuse(self) -> Self:
+        for name, why in self.REFUSED.items():
+            value: Any = getattr(self, name)
+            if value not in (None, False, [], {}, "none", "auto", 0):
+                raise Refused(name, why)
+        return self
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The bound on the content."""
+        return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def stops(self) -> list[str]:
+        """Texts that end the content."""
+        given = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return [stop for stop in given if stop]

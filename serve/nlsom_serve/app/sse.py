@@ -1,0 +1,82 @@
+"""Server-sent events, and what happens when whoever reads them leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+
+def frame(data: object, *, event: str | None = None, id: int | None = None) -> bytes:
+    """One event; `data` is text as it is, or anything that is JSON."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    head = (f"id: {id}\n" if id is not None else "") + (f"event: {event}\n" if event else "")
+    # Lone surrogates cannot be sent; JSON never needs another line.
+    return f"{head}data: {text}\n\n".encode("utf-8", "replace")
+
+
+HEARTBEAT = b": still here\n\n"
+
+
+class EventStream(Response):
+    """Sends frames as they come, with a sign of life in between.
+
+    When the client leaves, the generator is cancelled where it waits and closed, in this task, before the
+    response is over; so whatever it holds is let go of at once.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, frames: AsyncGenerator[bytes], *, heartbeat: float, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._frames, self._heartbeat = frames, heartbeat
+        self.status_code = 200
+        self.background = None
+        self.body = b""
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})})
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the frames until they end or the client leaves."""
+        sending = asyncio.create_task(self._send(send))
+        leaving = asyncio.create_task(gone(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            sending.cancel()
+            ended = await asyncio.gather(sending, leaving, return_exceptions=True)
+        if isinstance(ended[0], Exception) and not isinstance(ended[0], OSError):
+            raise ended[0]
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        async with aclosing(self._frames) as frames:
+            coming = asyncio.ensure_future(anext(frames))
+            try:
+                while True:
+                    done, _ = await asyncio.wait((coming,), timeout=self._heartbeat)
+                    if not done:
+                        await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
+                        continue
+                    try:
+                        data = coming.result()
+                    except StopAsyncIteration:
+                        break
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                    coming = asyncio.ensure_future(anext(frames))
+            finally:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def gone(receive: Receive) -> None:
+    """Returns when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
