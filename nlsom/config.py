@@ -252,13 +252,17 @@ def _read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
         except ValidationError as error:
             told = faults(error, source, (), _SHAPES)
             wrong += [fault for fault in told if fault not in wrong]
-            dropped = [_drop(tree, problem["loc"]) for problem in error.errors()]
-            if not any(dropped):
+            mended = [_mend(tree, problem["loc"], problem["type"]) for problem in error.errors()]
+            if not any(mended):
                 raise ConfigError(sorted(wrong, key=_line)) from None
 
 
-def _drop(tree: Tree, loc: Sequence[str | int]) -> bool:
-    """Leaves a faulty key out of its mapping; False if there is none that may be left out."""
+_STAND_INS: dict[str, Tree] = {"name": "unnamed", "ask": "everyone", "prompt": {"text": ""}}
+"""What takes the place of a faulty or missing part without which the rest could not be checked."""
+
+
+def _mend(tree: Tree, loc: Sequence[str | int], kind: str) -> bool:
+    """Leaves a faulty key out of its mapping, or puts a stand-in there; False if neither can be done."""
     held: tuple[dict[str, Tree], str] | None = None
     for step in (step for step in loc if not str(step).startswith("<")):
         if not has(tree, step):
@@ -266,9 +270,15 @@ def _drop(tree: Tree, loc: Sequence[str | int]) -> bool:
         if isinstance(tree, dict):
             held = (tree, str(step))
         tree = inner(tree, step)
+    if kind == "missing" and isinstance(tree, dict) and loc[-1] in _STAND_INS:
+        held = (tree, str(loc[-1]))
     if held is None or held[1] in ("members", "mindstorm"):
         return False
-    del held[0][held[1]]
+    mapping, key = held
+    if key in _STAND_INS:
+        mapping[key] = copy.deepcopy(_STAND_INS[key])
+    else:
+        del mapping[key]
     return True
 
 

@@ -129,38 +129,76 @@ class Society:
         return self
 
     async def _open(self, stack: AsyncExitStack) -> None:
-        """Hosts the agents, which are open; the society closes what `stack` holds."""
+        """Hosts the agents, which are open by now; the society closes what `stack` holds."""
         if self._stack is not None:
             raise NlsomError(f"society {self.name!r} is open already")
-        self._bus = self.bus or MemoryBus()
         if self.bus is None:
+            self._bus = MemoryBus()
             stack.push_async_callback(self._bus.close)
             for seat in self.seats:
                 await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
+        else:
+            self._bus = self.bus
         # Only now: a model behind a server says what it is when it is opened.
         identities = tuple(await self._bus.describe(self.program.names))
         self.program = replace(self.program, identities=identities)
-        self._built = self._build()
+        self._built = self._build(self.limits)
         self._stack = stack.pop_all()
 
-    def _build(self) -> str:
+    def _build(self, limits: Limits) -> str:
         """What it takes to build this society again, for the header of its mindstorms."""
         if self.source is None:
             return ""
+        source = self.source
+        if limits != self.limits:
+            source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
         prompts = {
             step.ask.prompt: step.template.source
             for step in self.program.flat
             if isinstance(step.ask.prompt, str)
         }
         identities = dict(zip(self.program.names, self.program.identities, strict=True))
-        return json.dumps({"society": self.source, "prompts": prompts, "identities": identities})
+        return json.dumps({"society": source, "prompts": prompts, "identities": identities})
 
-    def parts(self) -> list[AbstractAsyncContextManager[Any]]:
-        """What is opened with the society: models, which agents may share, and agents; each once."""
-        agents: list[Any] = [seat.agent for seat in self.seats]
+    def parts(self, seats: Sequence[Seat] | None = None) -> list[AbstractAsyncContextManager[Any]]:
+        """What is opened with the society, or with some seats: models, which agents may share, and agents."""
+        agents: list[Any] = [seat.agent for seat in (self.seats if seats is None else seats)]
         models: list[Any] = [getattr(agent, "model", None) for agent in agents]
         once = {id(part): part for part in [*models, *agents]}
         return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
+
+    @asynccontextmanager
+    async def hosted(self, bus: Bus, only: Sequence[str] = ()) -> AsyncGenerator[tuple[str, ...]]:
+        """Opens the agents of its members and hosts them on a bus, without a scheduler: a worker.
+
+        Args:
+            bus: Where they are hosted.
+            only: Members, groups or roles; all members if none is given.
+
+        Yields:
+            The names of the members that are hosted.
+
+        Raises:
+            UsageError: Nobody is called so.
+        """
+        seating = Seating(self.members, self.groups)
+        chosen = {at for one in only or ("everyone",) for at in seating.select(one)}
+        seats = [self.seats[at] for at in sorted(chosen)]
+        async with AsyncExitStack() as stack:
+            for part in self.parts(seats):
+                await stack.enter_async_context(part)
+            for seat in seats:
+                await bus.host(seat.member.name, seat.agent, limit=seat.limit)
+            yield tuple(seat.member.name for seat in seats)
+
+    @property
+    def cast(self) -> str:
+        """SHA-256 (hex) of its name and members: what the workers that host them have to agree on.
+
+        Prompts, rounds, rule and limits are not in it: they are the scheduler's business.
+        """
+        told = [self.name, [(member.name, member.role, member.persona) for member in self.members]]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     async def __aexit__(self, *_: object) -> None:
         stack, self._stack, self._bus = self._stack, None, None
@@ -194,7 +232,7 @@ class Society:
             raise UsageError("a whole task is given: put images, choices and context into it")
         if not isinstance(question, Task):
             question = await self.make_task(question, images=images, choices=choices, context=context)
-        async with self._scheduled(question, seed, None) as scheduler:
+        async with self._scheduled(question, seed) as scheduler:
             return await scheduler.run()
 
     async def make_task(
@@ -246,7 +284,9 @@ class Society:
         return self.program if same else replace(self.program, limits=limits)
 
     @asynccontextmanager
-    async def _scheduled(self, task: Task, seed: int, limits: Limits | None) -> AsyncGenerator[Scheduler]:
+    async def _scheduled(
+        self, task: Task, seed: int, limits: Limits | None = None
+    ) -> AsyncGenerator[Scheduler]:
         if self._bus is None:
             raise NlsomError(f"open the society first: `async with society:` ({self.name!r})")
         if not isinstance(task, self.task):
@@ -275,8 +315,19 @@ class Society:
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
-            built=self._built,
+            built=self._built if program.limits == self.limits else self._build(program.limits),
         )
+
+
+def narrowed(society: Society, *, seconds: float | None = None, tokens: int | None = None) -> Society:
+    """The same society, not open, whose mindstorms may spend no more than what is given."""
+    limits = society.limits.narrowed(seconds=seconds, tokens=tokens)
+    if limits == society.limits:
+        return society
+    source = society.source
+    if source is not None:
+        source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+    return replace(society, limits=limits, source=source)
 
 
 @asynccontextmanager
@@ -287,7 +338,8 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
         NlsomError: One of them is open already.
     """
     async with AsyncExitStack() as stack:
-        for part in {id(part): part for society in societies for part in society.parts()}.values():
+        parts = [part for society in societies if society.bus is None for part in society.parts()]
+        for part in {id(part): part for part in parts}.values():
             await stack.enter_async_context(part)
         for society in societies:
             async with AsyncExitStack() as own:
@@ -468,4 +520,4 @@ def _names(labels: Iterable[str]) -> str:
     return ", ".join(sorted(labels))
 
 
-__all__ = ["Seat", "Society", "VerdictBy", "opened_together"]
+__all__ = ["Seat", "Society", "VerdictBy", "narrowed", "opened_together"]

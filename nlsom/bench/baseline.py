@@ -1,0 +1,144 @@
+"""The rivals of a society at equal cost: what it has to beat before its talk is worth anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nlsom.bench.compare import Comparison, adjusted, check, compare
+from nlsom.bench.run import Contender, Runner
+from nlsom.bench.standing import Column, Standing, standings
+from nlsom.bench.stats import Interval, bootstrap
+from nlsom.bench.structures import ANSWER, Cast, Structures
+from nlsom.errors import UsageError
+from nlsom.phase import Ask, Hears, Inline
+from nlsom.rules import Decree
+from nlsom.society import Seat, Society, VerdictBy
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A society and its rivals over the same samples.
+
+    Attributes:
+        society: The society.
+        single: Its first mind alone, told what the members without a model see.
+        consistency: So many samples of that mind, and a vote, as the society's tokens buy.
+        alone: Every member by itself, the best first: the best is chosen with the gold answers in hand.
+        oracle: Score of one who always follows a member that is right, if any is.
+        comparisons: The society against single, self-consistency and best member.
+    """
+
+    society: Standing
+    single: Standing
+    consistency: Standing
+    alone: tuple[Standing, ...]
+    oracle: Interval
+    comparisons: tuple[Comparison, ...]
+
+
+async def baseline(runner: Runner, contender: Contender, *, most: int = 64) -> Baseline:
+    """Runs a society and its rivals.
+
+    Args:
+        runner: Where and over what.
+        contender: The society.
+        most: Samples of self-consistency at most.
+
+    Raises:
+        UsageError: The society has no member with a model; or as of `Runner.run`.
+    """
+    society = contender.society
+    made = Structures(Cast.of(society), limits=society.limits, task=society.task)
+    members = alone(society)
+    await runner.run([contender, Contender.of(made.single()), *map(Contender.of, members)])
+    known = {one.name: one for one in standings(runner.folder)}
+    whole, single = known[contender.told.name], known["single"]
+    samples = min(most, max(1, int(whole.tokens / single.tokens))) if single.tokens else 1
+    consistent = made.self_consistency(samples)
+    await runner.run([Contender.of(consistent)])
+    known = {one.name: one for one in standings(runner.folder)}
+    consistency = known[consistent.name]
+    ranked = sorted((known[one.name] for one in members), key=lambda one: -one.interval().estimate)
+    rivals = [single, consistency, *ranked[:1]]
+    return Baseline(
+        whole,
+        single,
+        consistency,
+        tuple(ranked),
+        oracle(ranked),
+        tuple(adjusted([compare(whole, rival) for rival in rivals])),
+    )
+
+
+def alone(society: Society) -> list[Society]:
+    """A society of one for every member; members with one agent and persona are one."""
+    seen: set[tuple[int, str]] = set()
+    found: list[Society] = []
+    for seat in society.seats:
+        key = (id(seat.agent), seat.member.persona)
+        if key not in seen:
+            seen.add(key)
+            found.append(_by_itself(society, seat))
+    return found
+
+
+def _by_itself(society: Society, seat: Seat) -> Society:
+    name = seat.member.name
+    ask = Ask(
+        ask=name,
+        prompt=Inline(text=ANSWER),
+        label="ballot",
+        form="answer",
+        hears=Hears(scope="none"),
+        quorum=0,
+    )
+    return Society(
+        name=f"alone:{name}",
+        seats=[replace(seat)],
+        phases=[ask],
+        verdict=VerdictBy(Decree(), "decree", of=name),
+        task=society.task,
+        limits=society.limits,
+    )
+
+
+def oracle(every: Sequence[Standing], *, column: Column = "lenient") -> Interval:
+    """The score of one who always follows the member that is right, sample by sample.
+
+    Raises:
+        UsageError: There is none, or they were not run over the same samples.
+    """
+    if not every:
+        raise UsageError("an oracle needs members to choose from")
+    first = every[0]
+    scores = [first.scores(column)]
+    for other in every[1:]:
+        check(first, other)
+        order = {sample: at for at, sample in enumerate(other.samples)}
+        scores.append(other.scores(column)[[order[sample] for sample in first.samples]])
+    return bootstrap(np.max(scores, axis=0))
+
+
+def markdown(found: Baseline) -> str:
+    """The table in Markdown, intervals at 95 %."""
+    told = {comparison.other: comparison for comparison in found.comparisons}
+    lines = ["| | score | tokens | calls | society gains | p (Holm) |", "|---|---|---|---|---|---|"]
+    rows = [("society", found.society), ("single", found.single), ("self-consistency", found.consistency)]
+    rows += [("best member" if not at else "member", one) for at, one in enumerate(found.alone)]
+    for kind, one in rows:
+        score, comparison = one.interval(), told.get(one.name)
+        cells = [f"{kind}: {one.name}", f"{score.estimate:.3f} [{score.low:.3f}, {score.high:.3f}]"]
+        cells += [f"{one.tokens:.0f}", f"{one.calls:.1f}"]
+        if comparison is None:
+            cells += ["", ""]
+        else:
+            gain = comparison.difference
+            cells.append(f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]")
+            cells.append(f"{comparison.adjusted:.3f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    top = found.oracle
+    lines.append(f"| oracle: any member alone | {top.estimate:.3f} [{top.low:.3f}, {top.high:.3f}] | | | | |")
+    return "\n".join(lines)

@@ -1,0 +1,199 @@
+"""A run's folder: what was run, its lines, its trace and its pictures."""
+
+from __future__ import annotations
+
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from nlsom import __version__
+from nlsom.bench.line import Lines
+from nlsom.errors import UsageError
+from nlsom.message import Frozen
+from nlsom.program import Rounds
+from nlsom.rules import TieBreak
+from nlsom.society import Society
+
+_WITH = ("numpy", "pillow", "pydantic", "openvino-genai", "rapidocr", "vllm")
+
+
+class Entrant(Frozen):
+    """A society that takes part in a run.
+
+    Attributes:
+        name: What it is called here; unique in a run.
+        file: Its name or path, for a society that comes from a file; "" for one built in Python.
+        overrides: `KEY=VALUE` options it was loaded with.
+        models: `NAME=URL` options it was loaded with.
+        digest: SHA-256 (hex) of its program.
+        members: Names, roles and identities of members.
+        answering: Labels of the phases whose messages answer the task.
+        rule: Name of its rule.
+        over: Label of the votes.
+        voters: Names of those whose votes count.
+        tie_break: What chooses among tied answers.
+        spends: Names of the members that call a model.
+    """
+
+    name: str
+    file: str = ""
+    overrides: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    digest: str = ""
+    members: tuple[tuple[str, str, str], ...] = ()
+    answering: tuple[str, ...] = ()
+    rule: str = ""
+    over: str = ""
+    voters: tuple[str, ...] = ()
+    tie_break: TieBreak = "none"
+    spends: tuple[str, ...] = ()
+
+
+class Config(Frozen):
+    """What a run is: written when it begins; a run that goes on has to be the same.
+
+    Attributes:
+        on: Name of the set.
+        path: Where it lies; "" for a set that comes as a package.
+        scorer: Name of its scorer.
+        limit: How many samples; None for all.
+        sample_seed: Of drawing them; None takes the first.
+        seeds: How many seeds each sample is asked with, from 0.
+        entrants: The societies.
+        budget: Tokens that the whole run may spend; None is without limit.
+        versions: Of this package, Python and what answers may depend on.
+        started: When it was begun, in seconds since 1970 (UTC).
+    """
+
+    schema_version: Literal[1] = 1
+    on: str
+    path: str = ""
+    scorer: str
+    limit: int | None = None
+    sample_seed: int | None = None
+    seeds: Annotated[int, Field(ge=1)] = 1
+    entrants: tuple[Entrant, ...]
+    budget: int | None = None
+    versions: dict[str, str] = {}
+    started: float = 0.0
+
+
+def entrant(society: Society, name: str = "", **told: object) -> Entrant:
+    """A society as an entrant; once it is open, with the identities of its members."""
+    program = society.program
+    steps = [s for step in program.steps for s in (step.steps if isinstance(step, Rounds) else (step,))]
+    told = {
+        "name": name or society.name,
+        "digest": program.digest,
+        "members": [
+            (member.name, member.role, identity)
+            for member, identity in zip(program.members, program.identities, strict=True)
+        ],
+        "answering": list(dict.fromkeys(step.ask.label for step in steps if step.ask.form != "text")),
+        "rule": program.decision.name,
+        "over": program.decision.over,
+        "voters": [program.members[at].name for at in program.decision.of],
+        "tie_break": program.decision.tie_break,
+        "spends": [s.member.name for s in society.seats if getattr(s.agent, "model", None) is not None],
+        **told,
+    }
+    return Entrant.model_validate(told)
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package, of Python, and of what answers may depend on."""
+    found = {"nlsom": __version__, "python": platform.python_version()}
+    for name in _WITH:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+class RunFolder:
+    """Where a run lies."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.lines = Lines(self.path / "samples.jsonl")
+        self.trace = self.path / "trace.sqlite"
+        self.media = self.path / "media"
+
+    @property
+    def name(self) -> str:
+        """What it is called: the last part of its path."""
+        return self.path.resolve().name
+
+    def exists(self) -> bool:
+        """Whether a run was begun here."""
+        return (self.path / "config.json").exists()
+
+    def config(self) -> Config:
+        """What is run here.
+
+        Raises:
+            UsageError: This is not the folder of a run.
+        """
+        file = self.path / "config.json"
+        try:
+            return Config.model_validate_json(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UsageError(
+                f"{self.path}: holds no run; `nlsom bench run … -o {self.path}` makes one"
+            ) from None
+        except ValidationError as error:
+            raise UsageError(f"{file}: {error.errors(include_url=False)[0]['msg']}") from None
+
+    def begin(self, config: Config) -> Config:
+        """Writes down what is run, or checks that it is what was begun here.
+
+        Raises:
+            UsageError: Another run was begun here; names what differs.
+        """
+        if not self.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.write(config.model_copy(update={"versions": versions(), "started": time.time()}))
+            return self.config()
+        held = self.config()
+        same = ("on", "path", "limit", "sample_seed", "seeds")
+        differs = [
+            f"{key} was {getattr(held, key)!r}" for key in same if getattr(held, key) != getattr(config, key)
+        ]
+        if differs:
+            raise UsageError(
+                f"{self.path}: another run was begun here ({', '.join(differs)}); "
+                "give the same options to go on with it, or another folder"
+            )
+        known = {one.name: one for one in held.entrants}
+        new = {one.name: one for one in config.entrants}
+        merged = held.model_copy(update={"entrants": tuple((known | new).values()), "budget": config.budget})
+        self.write(merged)
+        return merged
+
+    def enter(self, entrant: Entrant) -> None:
+        """Writes down an entrant, now that its members are known; refuses another under the same name.
+
+        Raises:
+            UsageError: Another society of this name was run here.
+        """
+        held = self.config()
+        known = {one.name: one for one in held.entrants}
+        before = known.get(entrant.name)
+        if before is not None and before.digest and before.digest != entrant.digest:
+            raise UsageError(
+                f"{self.path}: society {entrant.name!r} was another one when this run was begun; its file, "
+                "options or models have changed. Give another folder, or undo the change"
+            )
+        known[entrant.name] = entrant
+        self.write(held.model_copy(update={"entrants": tuple(known.values())}))
+
+    def write(self, config: Config) -> None:
+        """Replaces the file as a whole: a killed process leaves the old one or the new one."""
+        part = self.path / "config.json.part"
+        part.write_text(config.model_dump_json(indent=1), encoding="utf-8")
+        part.replace(self.path / "config.json")

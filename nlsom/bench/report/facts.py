@@ -1,0 +1,233 @@
+"""What a run's trace tells beside the score: rounds, changes of mind, members, calibration, kinds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from nlsom.bench.compare import RIGHT
+from nlsom.bench.line import Line
+from nlsom.bench.scores import Scorer, scorer
+from nlsom.bench.standing import Standing
+from nlsom.message import Choice, Ranking, Said
+from nlsom.task import Task
+from nlsom.trace import Record, Trace
+
+Step = tuple[str, int]
+"""A phase and its round."""
+
+_KINDS = ("question_type", "answer_type", "category", "type", "subject", "topic", "domain")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a member answered in a step, and whether that is right."""
+
+    member: str
+    step: Step
+    answer: str
+    right: bool
+    said: Said
+    label: str
+
+
+@dataclass(slots=True)
+class Round:
+    """A step in which members answered, over all samples.
+
+    Attributes:
+        step: Phase and round.
+        answers: How many answers there were.
+        right: Of those, how many were right.
+        agreement: Share of the most frequent answer, a sample.
+        lost: Changes from right to wrong since the member's answer before.
+        won: Changes from wrong to right.
+        kept: Answers after which the member stayed right, or wrong.
+    """
+
+    step: Step
+    answers: int = 0
+    right: int = 0
+    agreement: list[float] = field(default_factory=list[float])
+    lost: int = 0
+    won: int = 0
+    kept: int = 0
+
+    @property
+    def name(self) -> str:
+        """Phase, and the round where it is not the first."""
+        phase, number = self.step
+        return phase if number == 1 else f"{phase} {number}"
+
+    @property
+    def agreed(self) -> float:
+        """Mean agreement."""
+        return sum(self.agreement) / len(self.agreement) if self.agreement else 0.0
+
+
+@dataclass(slots=True)
+class Share:
+    """What a member gave and cost.
+
+    Attributes:
+        name: Of the member.
+        calls: Calls of models.
+        tokens: Read and written.
+        seconds: Its model's, summed.
+        answers: How many samples it answered.
+        right: Of its last answers, how many were right.
+    """
+
+    name: str
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    answers: int = 0
+    right: int = 0
+
+
+@dataclass(slots=True)
+class Facts:
+    """All that a trace tells of one society.
+
+    Attributes:
+        standing: The society.
+        rounds: Steps with answers, in order.
+        shares: Members, in order.
+        path: Seconds a sample along the longest way: the slowest member of every step, summed. What a sample
+            takes when each call is made anew, and none waits for another sample.
+    """
+
+    standing: Standing
+    rounds: list[Round]
+    shares: list[Share]
+    path: float
+
+
+def answer_of(said: Said, task: Task) -> str | None:
+    """The answer of a message in canonical form; None where it gives none."""
+    match said.ballot:
+        case Choice(choice=choice):
+            return task.canonical(choice)
+        case Ranking(ranking=(first, *_)):
+            return task.canonical(first)
+        case _:
+            return task.canonical(said.answer) if said.answer is not None else None
+
+
+def answers(records: Iterable[Record], line: Line, labels: Sequence[str], judge: Scorer) -> list[Answered]:
+    """The answers to the task in a mindstorm, in order, each scored."""
+    sample = line.as_sample()
+    found: list[Answered] = []
+    for record in records:
+        if record.kind != "replied" or record.label not in labels:
+            continue
+        said = Said.model_validate_json(record.body)
+        answer = answer_of(said, sample.task)
+        if answer is None:
+            continue
+        score = judge.score(answer, sample)
+        right = score is not None and score.lenient > RIGHT
+        step = (record.phase, record.round)
+        found.append(Answered(record.member, step, answer, right, said, record.label))
+    return found
+
+
+async def facts(standing: Standing, trace: Trace) -> Facts:
+    """Reads the mindstorms of a society, one after the other."""
+    judge, labels = scorer(standing.scorer), standing.entrant.answering
+    rounds: dict[Step, Round] = {}
+    shares = {name: Share(name) for name, _, _ in standing.entrant.members}
+    paths: list[float] = []
+    for line in standing.lines:
+        if not line.mindstorm:
+            continue
+        records = [record async for record in trace.records(line.mindstorm)]
+        slowest: defaultdict[Step, float] = defaultdict(float)
+        for record in records:
+            if record.kind == "replied":
+                usage = Said.model_validate_json(record.body).usage
+                share = shares.setdefault(record.member, Share(record.member))
+                share.calls += usage.calls
+                share.tokens += usage.tokens
+                share.seconds += usage.seconds
+                step = (record.phase, record.round)
+                slowest[step] = max(slowest[step], usage.seconds)
+        paths.append(sum(slowest.values()))
+        _count(answers(records, line, labels, judge), rounds, shares)
+    path = sum(paths) / len(paths) if paths else 0.0
+    return Facts(standing, list(rounds.values()), list(shares.values()), path)
+
+
+def _count(found: Sequence[Answered], rounds: dict[Step, Round], shares: dict[str, Share]) -> None:
+    before: dict[str, Answered] = {}
+    steps: defaultdict[Step, list[str]] = defaultdict(list)
+    for one in found:
+        at = rounds.setdefault(one.step, Round(one.step))
+        at.answers += 1
+        at.right += one.right
+        steps[one.step].append(one.answer)
+        if (last := before.get(one.member)) is not None:
+            if last.right == one.right:
+                at.kept += 1
+            elif one.right:
+                at.won += 1
+            else:
+                at.lost += 1
+        before[one.member] = one
+    for step, said in steps.items():
+        rounds[step].agreement.append(Counter(said).most_common(1)[0][1] / len(said))
+    for member, last in before.items():
+        shares[member].answers += 1
+        shares[member].right += last.right
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Verdicts of about one confidence.
+
+    Attributes:
+        confidence: Mean.
+        right: Share that was right.
+        number: How many.
+    """
+
+    confidence: float
+    right: float
+    number: int
+
+
+def calibration(standing: Standing, bins: int = 10) -> tuple[list[Bin], float | None]:
+    """Bins of equal width, and the expected calibration error (Guo et al. 2017); None without confidences."""
+    held: defaultdict[int, list[tuple[float, bool]]] = defaultdict(list)
+    for line, score in standing.scored:
+        if line.confidence is not None:
+            at = min(bins - 1, int(line.confidence * bins))
+            held[at].append((line.confidence, score.lenient > RIGHT))
+    total = sum(map(len, held.values()))
+    if not total:
+        return [], None
+    found = [
+        Bin(sum(c for c, _ in some) / len(some), sum(r for _, r in some) / len(some), len(some))
+        for _, some in sorted(held.items())
+    ]
+    return found, sum(one.number / total * abs(one.confidence - one.right) for one in found)
+
+
+def kind_of(line: Line) -> str:
+    """What kind of question it is: as the set says, else by its first two words."""
+    for key in _KINDS:
+        value = line.meta.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return " ".join(line.question.casefold().split()[:2]) or line.kind
+
+
+def by_kind(standing: Standing) -> dict[str, tuple[float, int]]:
+    """Mean lenient score and number of samples by kind of question, the most frequent first."""
+    held: defaultdict[str, list[float]] = defaultdict(list)
+    for line, score in standing.scored:
+        held[kind_of(line)].append(score.lenient)
+    ranked = sorted(held.items(), key=lambda one: (-len(one[1]), one[0]))
+    return {kind: (sum(scores) / len(scores), len(scores)) for kind, scores in ranked}

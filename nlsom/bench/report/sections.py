@@ -1,0 +1,277 @@
+"""The sections of the page, each from standings and facts to HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from nlsom.bench.compare import Comparison, compare_all
+from nlsom.bench.report.facts import Facts, by_kind, calibration
+from nlsom.bench.report.plots import COLOURS, Point, Series, interval_bars, lines, reliability, scatter
+from nlsom.bench.report.worth import Worth
+from nlsom.bench.standing import Standing
+from nlsom.errors import UsageError
+
+_KINDS = 12
+
+
+def section(title: str, note: str, *parts: str) -> str:
+    """A section with its note; nothing at all where it has no content."""
+    inside = "".join(parts)
+    return f'<section><h2>{escape(title)}</h2><p class="note">{note}</p>{inside}</section>' if inside else ""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; cells are HTML."""
+    top = "".join(f"<th>{escape(one)}</th>" for one in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def figure(caption: str, svg: str) -> str:
+    """A plot with its caption."""
+    return f"<figure><figcaption>{escape(caption)}</figcaption>{svg}</figure>" if svg else ""
+
+
+def key(names: Sequence[str]) -> str:
+    """Which colour is which society."""
+    dots = [
+        f'<span><i style="background:var(--c{at % COLOURS})"></i>{escape(one)}</span>'
+        for at, one in enumerate(names)
+    ]
+    return f'<p class="key">{"".join(dots)}</p>'
+
+
+def scores(every: Sequence[Standing], found: Sequence[Facts]) -> str:
+    """All figures, both columns, and what they cost."""
+    rows: list[list[str]] = []
+    for one, fact in zip(every, found, strict=True):
+        interval = one.interval()
+        for at, (name, pair) in enumerate(one.figures.items()):
+            cells = [
+                escape(one.name) if not at else "",
+                escape(name),
+                f"{pair.official:.3f}",
+                f"{pair.lenient:.3f}",
+            ]
+            if at:
+                cells += [""] * 8
+            else:
+                cells.append(f"{interval.low:.3f} – {interval.high:.3f}")
+                cells += [str(len(one.samples)), f"{one.unparsable:.1%}", f"{one.abstained:.1%}"]
+                cells += [str(len(one.failed)), f"{one.tokens:,.0f}", f"{one.calls:.1f}", f"{fact.path:.1f}"]
+            rows.append(cells)
+    head = (
+        "society",
+        "figure",
+        "official",
+        "lenient",
+        "95 % (lenient)",
+        "samples",
+        "unparsable",
+        "abstained",
+    )
+    head = (*head, "failed", "tokens", "calls", "seconds")
+    failed = [line for one in every for line in one.failed]
+    named = "".join(
+        f"<p>{escape(line.society)}, sample {escape(line.sample)}: {escape(line.error)}</p>"
+        for line in failed
+    )
+    note = (
+        "Official: as the set's own tool scores. Lenient: as a person would judge, so case, a final period, "
+        "markdown or a letter for an option are no faults. Tokens, calls and seconds are means a sample; "
+        "seconds are those of the slowest member of every step, summed."
+    )
+    more = f"<details><summary>{len(failed)} samples failed</summary>{named}</details>" if failed else ""
+    return section("Scores", note, table(head, rows), more)
+
+
+def costs(every: Sequence[Standing], found: Sequence[Facts]) -> str:
+    """Score against tokens and seconds, with the Pareto front."""
+    scale = [one.interval() for one in every]
+    by_tokens = [
+        Point(one.tokens, i.estimate, i.low, i.high, one.name, at)
+        for at, (one, i) in enumerate(zip(every, scale, strict=True))
+    ]
+    by_seconds = [
+        Point(fact.path, i.estimate, i.low, i.high, fact.standing.name, at)
+        for at, (fact, i) in enumerate(zip(found, scale, strict=True))
+    ]
+    plots = (
+        figure(
+            "Score (lenient) against tokens a sample",
+            scatter(by_tokens, "tokens a sample", "score", "Score against tokens"),
+        ),
+        figure(
+            "Score (lenient) against seconds a sample",
+            scatter(by_seconds, "seconds a sample", "score", "Score against seconds"),
+        ),
+    )
+    note = "Dashed, the Pareto front: no other society scores as much for less. Bars are 95 % intervals."
+    return section("Score and cost", note, f'<div class="plots">{"".join(plots)}</div>')
+
+
+def compared(every: Sequence[Standing]) -> str:
+    """Every two societies, or all against the first where there are many."""
+    if len(every) < 2:
+        return ""
+    try:
+        found = compare_all(every) if len(every) <= 5 else compare_all(every, against=every[0].name)
+    except UsageError as error:
+        return section("Comparisons", escape(str(error)), "<p></p>")
+    rows = [_compared_row(one) for one in found]
+    head = (
+        "society",
+        "against",
+        "gain",
+        "95 %",
+        "only it right",
+        "only other right",
+        "p",
+        "p (Holm)",
+        "per 1,000 tokens",
+    )
+    note = (
+        "Paired over samples: bootstrap intervals of the gain, McNemar's mid-p, adjusted for all rows by "
+        "Holm's method. An interval that holds 0 says that this run cannot tell them apart."
+    )
+    return section("Comparisons", note, table(head, rows))
+
+
+def _compared_row(one: Comparison) -> list[str]:
+    gain, per = one.difference, one.per_thousand
+    cells = [
+        escape(one.one),
+        escape(one.other),
+        f"{gain.estimate:+.3f}",
+        f"{gain.low:+.3f} – {gain.high:+.3f}",
+    ]
+    cells += [str(one.test.only_one), str(one.test.only_other), f"{one.p:.3f}", f"{one.adjusted:.3f}"]
+    return [*cells, "–" if per is None else f"{per:+.4f}"]
+
+
+def rounds(found: Sequence[Facts]) -> str:
+    """Agreement and changes of mind, step by step."""
+    talked = [(at, one) for at, one in enumerate(found) if any(r.answers for r in one.rounds)]
+    deep = [(at, one) for at, one in talked if len(one.rounds) > 1]
+    most = max((len(one.rounds) for _, one in deep), default=0)
+    names = [str(n + 1) for n in range(most)]
+    agreed = [Series(one.standing.name, [r.agreed for r in one.rounds], at) for at, one in deep]
+    right = [Series(one.standing.name, [r.right / r.answers for r in one.rounds], at) for at, one in deep]
+    plots = "".join(
+        (
+            figure(
+                "Agreement: share of the most frequent answer, by step",
+                lines(agreed, names, "agreement", "Agreement by step"),
+            ),
+            figure(
+                "Answers that are right, by step", lines(right, names, "share right", "Share right by step")
+            ),
+        )
+    )
+    rows = [
+        [
+            escape(one.standing.name) if not n else "",
+            escape(r.name),
+            str(r.answers),
+            f"{r.right / r.answers:.3f}",
+            f"{r.agreed:.3f}",
+            str(r.lost) if n else "",
+            str(r.won) if n else "",
+            str(r.kept) if n else "",
+        ]
+        for _, one in talked
+        for n, r in enumerate(one.rounds)
+    ]
+    head = ("society", "step", "answers", "right", "agreement", "right→wrong", "wrong→right", "kept")
+    note = "Steps in which members answered the question itself; changes are since a member's answer before."
+    legend = key([one.name for one in (fact.standing for fact in found)]) if deep else ""
+    shown = f'<div class="plots">{plots}</div>' if plots else ""
+    return section("Rounds", note, legend, shown, table(head, rows) if rows else "")
+
+
+def calibrated(every: Sequence[Standing]) -> str:
+    """How sure the verdicts are, and how often right."""
+    plots: list[str] = []
+    for at, one in enumerate(every):
+        bins, error = calibration(one)
+        if error is not None:
+            dots = [(b.confidence, b.right, b.number) for b in bins]
+            caption = f"{one.name}: expected calibration error {error:.3f}"
+            plots.append(figure(caption, reliability(dots, f"Calibration of {one.name}", at)))
+    note = "How often a verdict is right at its confidence; on the dashed line it is as sure as it should be."
+    return section("Calibration", note, f'<div class="plots">{"".join(plots)}</div>' if plots else "")
+
+
+def kinds(every: Sequence[Standing]) -> str:
+    """Scores by kind of question."""
+    found = [by_kind(one) for one in every]
+    if not found or not found[0]:
+        return ""
+    kinds = list(found[0])[:_KINDS]
+    rows = [
+        [
+            escape(kind),
+            str(found[0][kind][1]),
+            *(f"{one[kind][0]:.3f}" if kind in one else "–" for one in found),
+        ]
+        for kind in kinds
+    ]
+    head = ("kind", "samples", *(one.name for one in every))
+    note = "Mean lenient score by the set's own kinds of question, else by its first two words."
+    return section("Kinds of question", note, table(head, rows))
+
+
+def members(
+    found: Sequence[Facts], counted: Mapping[str, Sequence[Worth]], drawn: Mapping[str, Sequence[Worth]]
+) -> str:
+    """What every member gave, cost and is worth."""
+    parts: list[str] = []
+    for at, one in enumerate(found):
+        name = one.standing.name
+        if len(one.shares) < 2:
+            continue
+        votes = {worth.member: worth for worth in counted.get(name, ())}
+        anew = {worth.member: worth for worth in drawn.get(name, ())}
+        samples = max(1, len(one.standing.lines))
+        rows = [
+            [
+                escape(share.name),
+                f"{share.calls / samples:.1f}",
+                f"{share.tokens / samples:,.0f}",
+                f"{share.seconds / samples:.1f}",
+                f"{share.right / share.answers:.3f}" if share.answers else "–",
+                _worth(votes.get(share.name)),
+                _worth(anew.get(share.name)),
+            ]
+            for share in one.shares
+        ]
+        head = ("member", "calls", "tokens", "seconds", "right at last", "worth: votes", "worth: drawn anew")
+        bars = [
+            (worth.member, worth.gain.estimate, worth.gain.low, worth.gain.high)
+            for worth in (anew or votes).values()
+            if not math.isnan(worth.gain.estimate)
+        ]
+        plot = (
+            figure("Score lost without the member", interval_bars(bars, f"Members of {name}", at))
+            if bars
+            else ""
+        )
+        parts.append(f"<h3>{escape(name)}</h3>{table(head, rows)}")
+        parts.append(f'<div class="plots">{plot}</div>' if plot else "")
+    note = (
+        "Calls, tokens and seconds are means a sample. Worth is the score that is lost without the member. "
+        "<i>Votes</i>: counted again without its vote, from the trace alone; what it told others stays told. "
+        "<i>Drawn anew</i> (<code>--fresh</code>): the society run without it, stored replies first; how "
+        "many fresh draws that took stands beside."
+    )
+    return section("Members", note, *parts)
+
+
+def _worth(worth: Worth | None) -> str:
+    if worth is None:
+        return "–"
+    gain = worth.gain
+    drawn = f" <small>{worth.draws} draws</small>" if worth.draws else ""
+    return f"{gain.estimate:+.3f} <small>[{gain.low:+.3f}, {gain.high:+.3f}]</small>{drawn}"

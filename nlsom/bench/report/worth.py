@@ -1,0 +1,161 @@
+"""What a member is worth: the score of its society less that of the society without it.
+
+Without fresh draws the votes are counted again without the member's, and the others' words stay as they were,
+although they may have heard it. With fresh draws the society is run again without the member: whoever did not
+hear it gives the stored reply, whoever did is asked anew, and those draws are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nlsom import plugins
+from nlsom.bench.folder import RunFolder
+from nlsom.bench.line import Line
+from nlsom.bench.report.facts import answer_of
+from nlsom.bench.scores import scorer
+from nlsom.bench.standing import Standing
+from nlsom.bench.stats import Interval, paired_bootstrap
+from nlsom.errors import ConfigError, NlsomError, PluginError
+from nlsom.media import FolderStore
+from nlsom.message import Choice, Said
+from nlsom.rules import break_tie
+from nlsom.society import Society
+from nlsom.trace import Record, SqliteTrace, Trace
+from nlsom.verdict import Rule, Vote
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a member is worth.
+
+    Attributes:
+        member: Its name.
+        gain: Score with it less score without it, with the interval over samples.
+        draws: Calls of models made for this; 0 where only votes were counted again.
+    """
+
+    member: str
+    gain: Interval
+    draws: int = 0
+
+
+async def recounted(standing: Standing, trace: Trace) -> list[Worth]:
+    """By counting votes again without each voter's; nothing where there are no votes to count.
+
+    A decree is no count: without the one who decides nothing is decided.
+    """
+    entrant = standing.entrant
+    if len(entrant.voters) < 2 or entrant.rule == "decree":
+        return []
+    try:
+        rule: Rule = plugins.load("rules", entrant.rule)()
+    except (PluginError, TypeError):  # a rule of one's own, or one that needs options: it cannot be made here
+        return []
+    judge = scorer(standing.scorer)
+    kept: dict[str, list[float]] = {name: [] for name in entrant.voters}
+    whole: list[float] = []
+    for line, score in standing.scored:
+        if judge.score(line.answer, line.as_sample()) is None:
+            return []  # scored only as a whole set
+        records = [record async for record in trace.records(line.mindstorm)] if line.mindstorm else []
+        votes = _votes(records, line, entrant.over, entrant.voters)
+        whole.append(score.lenient)
+        for name, scores in kept.items():
+            rest = [vote for vote in votes if vote.voter != name]
+            scores.append(_recount(rule, rest, line, standing))
+    return [Worth(name, paired_bootstrap(whole, scores)) for name, scores in kept.items()] if whole else []
+
+
+def _votes(records: Sequence[Record], line: Line, over: str, voters: Sequence[str]) -> list[Vote]:
+    task = line.as_task()
+    last: dict[str, Said] = {}
+    for record in records:
+        if record.kind == "replied" and record.label == over and record.member in voters:
+            last[record.member] = Said.model_validate_json(record.body)
+    votes: list[Vote] = []
+    for name, said in last.items():
+        answer = answer_of(said, task)
+        ballot = said.ballot if answer is None or not isinstance(said.ballot, Choice | None) else None
+        votes.append(Vote(name, ballot or (Choice(choice=answer) if answer else None), said.confidence))
+    return votes
+
+
+def _recount(rule: Rule, votes: Sequence[Vote], line: Line, standing: Standing) -> float:
+    sample = line.as_sample()
+    named = (vote.ballot.choice for vote in votes if isinstance(vote.ballot, Choice))
+    alternatives = sample.task.choices or tuple(dict.fromkeys(named))
+    count = rule(votes, alternatives)
+    answer = break_tie(
+        count.winners,
+        standing.entrant.tie_break,
+        alternatives=alternatives,
+        votes=votes,
+        seed=line.seed,
+        salt=sample.task.digest,
+    )
+    score = scorer(standing.scorer).score(answer, sample)
+    return score.lenient if score is not None else 0.0
+
+
+def without(society: Society, name: str) -> Society | None:
+    """The society without a member; None where it cannot be without it."""
+    keep = [at for at, seat in enumerate(society.seats) if seat.member.name != name]
+    place = {old: new for new, old in enumerate(keep)}
+    groups = {
+        group: tuple(place[at] for at in members if at in place) for group, members in society.groups.items()
+    }
+    try:
+        return replace(society, seats=[society.seats[at] for at in keep], groups=groups)
+    except ConfigError:
+        return None
+
+
+async def redrawn(
+    standing: Standing, folder: RunFolder, society: Society, *, at_once: int = 8
+) -> list[Worth]:
+    """By running the society again without each member, over the same samples, with the run's trace.
+
+    Args:
+        standing: What it came to with all of them.
+        folder: Of the run.
+        society: The society, not open.
+        at_once: Samples at once.
+    """
+    judge, found = scorer(standing.scorer), list[Worth]()
+    media = FolderStore(folder.media)
+    async with SqliteTrace(folder.trace) as trace:
+        for name in [member.name for member in society.members]:
+            rest = without(society, name)
+            if rest is None:
+                continue
+            rest.trace, rest.media = trace, media
+            slots = asyncio.Semaphore(at_once)
+
+            async def one(
+                line: Line, rest: Society = rest, slots: asyncio.Semaphore = slots
+            ) -> tuple[float, int]:
+                async with slots:
+                    try:
+                        verdict = await rest.ask(line.as_task(), seed=line.seed)
+                    except NlsomError:
+                        return 0.0, 0  # without this member there is no verdict: worth nothing
+                score = judge.score(verdict.answer, line.as_sample())
+                return (score.lenient if score is not None else 0.0), verdict.usage.calls
+
+            async with rest, asyncio.TaskGroup() as group:
+                asked = [group.create_task(one(line)) for line, _ in standing.scored]
+            ended = [task.result() for task in asked]
+            gain = np.array([score.lenient for _, score in standing.scored])
+            found.append(
+                Worth(
+                    name,
+                    paired_bootstrap(gain, [score for score, _ in ended]),
+                    sum(draws for _, draws in ended),
+                )
+            )
+    return found

@@ -1,0 +1,315 @@
+"""Runs: societies over the samples of a set, many at once, so that a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from io import FileIO
+
+from nlsom.bench.folder import Config, Entrant, RunFolder, entrant
+from nlsom.bench.line import Line, decided, line_of
+from nlsom.bench.sample import Sample
+from nlsom.bench.scores import Pair, Scorer, scorer
+from nlsom.bench.sets import SampleSet
+from nlsom.errors import TraceError, UsageError
+from nlsom.media import FolderStore, MediaStore
+from nlsom.message import Image
+from nlsom.society import Society
+from nlsom.task import Task
+from nlsom.trace import SqliteTrace
+
+_BATCH = 64  # samples read from the set at a time, in a thread
+_PICTURES = 256  # references held: questions about one picture stand next to each other in most sets
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A society that is to be run.
+
+    Attributes:
+        society: The society; not open, its trace and media are set by the runner.
+        told: What the run's folder says of it.
+    """
+
+    society: Society
+    told: Entrant
+
+    @classmethod
+    def of(cls, society: Society, name: str = "") -> Contender:
+        """A society built in Python."""
+        return cls(society, Entrant(name=name or society.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one society is.
+
+    Attributes:
+        society: Its name.
+        done: Samples with a line, those of earlier runs included; a sample counts once a seed.
+        total: How many there will be.
+        failed: Of those done, how many ended in an error.
+        scored: Of those done, how many have a score.
+        score: Mean so far; None where the set is scored only as a whole.
+        tokens: Spent by the whole run.
+        fresh: Samples done by this process.
+        seconds: Since this process began with this society.
+        line: The last one; None before the first.
+        stopped: Why no more samples are begun; "" otherwise.
+    """
+
+    society: str
+    done: int = 0
+    total: int = 0
+    failed: int = 0
+    scored: int = 0
+    score: Pair | None = None
+    tokens: int = 0
+    fresh: int = 0
+    seconds: float = 0.0
+    line: Line | None = None
+    stopped: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Samples a second."""
+        return self.fresh / self.seconds if self.seconds else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest will take; None while that cannot be told."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+    def after(self, line: Line, seconds: float, *, fresh: bool) -> Progress:
+        """The progress once a line is there."""
+        score, scored = self.score, self.scored
+        if line.official is not None and line.lenient is not None:
+            scored += 1
+            before = score or Pair(0.0, 0.0)
+            score = Pair(
+                before.official + (line.official - before.official) / scored,
+                before.lenient + (line.lenient - before.lenient) / scored,
+            )
+        return replace(
+            self,
+            done=self.done + 1,
+            failed=self.failed + bool(line.error),
+            scored=scored,
+            score=score,
+            tokens=self.tokens + line.usage.tokens,
+            fresh=self.fresh + fresh,
+            seconds=seconds,
+            line=line,
+        )
+
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass
+class Runner:
+    """Runs societies over a set, into a folder.
+
+    Every outcome goes into the folder's trace before anything is made of it, and every sample that is done
+    becomes a line; so a run that was killed asks again only for the calls that were in flight.
+
+    Attributes:
+        samples: The set.
+        folder: Where the run lies.
+        limit: How many samples; None for all.
+        sample_seed: Draws them; None takes the first.
+        seeds: How many seeds each is asked with.
+        concurrency: Samples at once.
+        budget: Tokens for the whole run: once they are spent no new sample is begun. None is without limit.
+        retry_failed: Asks again for samples that ended in an error, that a limit cut short, or in which a
+            member abstained. What was replied is not asked for again.
+        watch: Told of every line.
+        pictures: References of the pictures seen last, by path.
+    """
+
+    samples: SampleSet
+    folder: RunFolder
+    limit: int | None = None
+    sample_seed: int | None = None
+    seeds: int = 1
+    concurrency: int = 8
+    budget: int | None = None
+    retry_failed: bool = False
+    watch: Watch | None = None
+    pictures: OrderedDict[str, Image] = field(default_factory=OrderedDict[str, Image], repr=False)
+
+    async def run(self, contenders: Sequence[Contender]) -> Config:
+        """Runs the societies, one after the other, and returns what the folder says of the run.
+
+        Raises:
+            UsageError: Two societies have one name, the folder holds another run, or the set cannot be read.
+            TraceError: The trace cannot be written.
+        """
+        names = [contender.told.name for contender in contenders]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"{name!r} is run twice; give one of them another name")
+        if self.concurrency < 1 or self.seeds < 1:
+            raise UsageError("concurrency and seeds are whole numbers from 1")
+        spec = self.samples.spec
+        config = self.folder.begin(
+            Config(
+                on=spec.name,
+                path=str(self.samples.path),
+                scorer=spec.scorer,
+                limit=self.limit,
+                sample_seed=self.sample_seed,
+                seeds=self.seeds,
+                entrants=tuple(contender.told for contender in contenders),
+                budget=self.budget,
+            )
+        )
+        self.folder.lines.mend()
+        judge, media = scorer(config.scorer), FolderStore(self.folder.media)
+        total = self.seeds * (self.limit or await asyncio.to_thread(lambda: sum(1 for _ in self.samples)))
+        async with SqliteTrace(self.folder.trace) as trace:
+            for contender in contenders:
+                society = contender.society
+                society.trace, society.media, society.retry_failed = trace, media, self.retry_failed
+                name = contender.told.name
+                progress, done = self._known(name, total)
+                if progress.done >= total:
+                    self.tell(progress)
+                    continue
+                async with society:
+                    self.folder.enter(
+                        entrant(
+                            society,
+                            name,
+                            file=contender.told.file,
+                            overrides=contender.told.overrides,
+                            models=contender.told.models,
+                        )
+                    )
+                    with self.folder.lines.append() as file:
+                        await _Run(self, society, judge, media, file, progress, done).run()
+        return self.folder.config()
+
+    def _known(self, name: str, total: int) -> tuple[Progress, set[tuple[int, str]]]:
+        """What earlier runs did for a society, and which of it stands."""
+        progress, done = Progress(name, total=total), set[tuple[int, str]]()
+        tokens = 0
+        for line in self.folder.lines.last().values():
+            tokens += line.usage.tokens
+            if line.society == name and not (self.retry_failed and line.failed):
+                progress = progress.after(line, 0.0, fresh=False)
+                done.add((line.seed, line.sample))
+        return replace(progress, tokens=tokens), done
+
+    def tell(self, progress: Progress) -> None:
+        """Tells whoever watches."""
+        if self.watch is not None:
+            self.watch(progress)
+
+
+def _take(samples: Iterator[Sample]) -> list[Sample]:
+    return list(itertools.islice(samples, _BATCH))
+
+
+@dataclass
+class _Run:
+    """One society over the set."""
+
+    runner: Runner
+    society: Society
+    judge: Scorer
+    media: MediaStore
+    file: FileIO
+    progress: Progress
+    done: set[tuple[int, str]]
+
+    async def run(self) -> None:
+        slots = asyncio.Semaphore(self.runner.concurrency)
+        began = time.perf_counter()
+
+        async def one(seed: int, sample: Sample) -> None:
+            try:
+                line = await self._line(seed, sample)
+            finally:
+                slots.release()
+            # A single write of a few hundred bytes to the page cache: it outlives the process, and is cheaper
+            # than handing it to a thread.
+            self.file.write(line.model_dump_json().encode() + b"\n")
+            self.progress = self.progress.after(line, time.perf_counter() - began, fresh=True)
+            self.runner.tell(self.progress)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                async for seed, sample in self._open_samples():
+                    await slots.acquire()
+                    if self._spent():
+                        break
+                    group.create_task(one(seed, sample))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        stopped = f"the budget of {self.runner.budget} tokens is spent" if self._spent() else ""
+        self.progress = replace(self.progress, stopped=stopped, seconds=time.perf_counter() - began)
+        self.runner.tell(self.progress)
+
+    def _spent(self) -> bool:
+        budget = self.runner.budget
+        return budget is not None and self.progress.tokens >= budget
+
+    async def _open_samples(self) -> AsyncIterator[tuple[int, Sample]]:
+        """What has no line yet; the set is read in a thread, a batch at a time."""
+        runner = self.runner
+        for seed in range(runner.seeds):
+            found = runner.samples.samples(runner.limit, seed=runner.sample_seed)
+            while batch := await asyncio.to_thread(_take, found):
+                for sample in batch:
+                    if not isinstance(sample.task, self.society.task):
+                        works, has = self.society.task.kind, sample.task.kind
+                        raise UsageError(f"{self.progress.society} works on {works} tasks, the set has {has}")
+                    if (seed, sample.id) not in self.done:
+                        yield seed, sample
+
+    async def _line(self, seed: int, sample: Sample) -> Line:
+        """Asks, and scores. Whatever fails is told in the line; only a trace that fails ends the run."""
+        line = line_of(self.progress.society, seed, sample, sample.task)
+        try:
+            task = await self._task(sample)
+            line = line_of(self.progress.society, seed, sample, task)
+            line = decided(line, await self.society.ask(task, seed=seed))
+            score = self.judge.score(line.answer, sample)
+        except TraceError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            # The run's declared policy: a sample that fails is counted and named, and the run goes on.
+            score = self.judge.score(None, sample)
+            line = line.model_copy(update={"error": f"{type(error).__name__}: {error}"})
+        if score is None:
+            return line
+        return line.model_copy(
+            update={
+                "official": score.official,
+                "lenient": score.lenient,
+                "read": score.read,
+                "why": score.why,
+            }
+        )
+
+    async def _task(self, sample: Sample) -> Task:
+        """The task with its pictures, which have passed the gate."""
+        images = [await self._image(picture) for picture in sample.pictures]
+        return type(sample.task).model_validate({**sample.task.model_dump(), "images": images})
+
+    async def _image(self, picture: str | bytes) -> Image:
+        known = self.runner.pictures
+        if isinstance(picture, bytes):
+            return await self.media.add(picture)
+        if picture in known:
+            known.move_to_end(picture)
+            return known[picture]
+        image = known[picture] = await self.media.add(picture)
+        if len(known) > _PICTURES:
+            known.popitem(last=False)
+        return image

@@ -1,0 +1,183 @@
+"""Standings: what a society came to over a run, in figures with their intervals."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nlsom.bench.folder import Entrant, RunFolder
+from nlsom.bench.line import Line
+from nlsom.bench.scores import Pair, Score, Totals, scorer
+from nlsom.bench.stats import Interval, bootstrap
+from nlsom.errors import UsageError
+
+Column = Literal["official", "lenient"]
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One society over the samples of a run.
+
+    Attributes:
+        run: Name of the run.
+        on: Name of the set.
+        scorer: Name of its scorer.
+        entrant: What the run's folder says of the society.
+        lines: Those that count, by sample, then by seed.
+    """
+
+    run: str
+    on: str
+    scorer: str
+    entrant: Entrant
+    lines: tuple[Line, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the society."""
+        return self.entrant.name
+
+    @cached_property
+    def _by_seed(self) -> tuple[tuple[tuple[Line, ...], Totals], ...]:
+        seeds: defaultdict[int, list[Line]] = defaultdict(list)
+        for line in self.lines:
+            seeds[line.seed].append(line)
+        judge = scorer(self.scorer)
+        return tuple(
+            (tuple(lines), judge.total([line.answer for line in lines], [line.as_sample() for line in lines]))
+            for _, lines in sorted(seeds.items())
+        )
+
+    @cached_property
+    def figures(self) -> Mapping[str, Pair]:
+        """The set's figures by name, the first to be reported first; means over seeds."""
+        every = [totals.figures for _, totals in self._by_seed]
+        return {
+            name: Pair(
+                sum(one[name].official for one in every) / len(every),
+                sum(one[name].lenient for one in every) / len(every),
+            )
+            for name in every[0]
+        }
+
+    @cached_property
+    def scored(self) -> tuple[tuple[Line, Score], ...]:
+        """Every line that the set counts, with its score."""
+        return tuple(
+            (line, score)
+            for lines, totals in self._by_seed
+            for line, score in zip(lines, totals.scores, strict=True)
+            if score is not None
+        )
+
+    @cached_property
+    def samples(self) -> tuple[str, ...]:
+        """Identifiers of the samples that count, in order of the set's lines."""
+        return tuple(dict.fromkeys(line.sample for line, _ in self.scored))
+
+    def scores(self, column: Column = "lenient") -> Array:
+        """A score a sample, in the order of `samples`; the mean over seeds."""
+        return self._means({id(line): getattr(score, column) for line, score in self.scored})
+
+    def _means(self, values: Mapping[int, float]) -> Array:
+        found: defaultdict[str, list[float]] = defaultdict(list)
+        for line, _ in self.scored:
+            found[line.sample].append(values[id(line)])
+        return np.array([sum(found[sample]) / len(found[sample]) for sample in self.samples])
+
+    def interval(self, column: Column = "lenient") -> Interval:
+        """The mean score with its interval over samples."""
+        return bootstrap(self.scores(column))
+
+    @cached_property
+    def tokens(self) -> float:
+        """Tokens read and written a sample, on average."""
+        return float(np.mean([line.usage.tokens for line in self.lines]))
+
+    @cached_property
+    def calls(self) -> float:
+        """Calls of models a sample, on average."""
+        return float(np.mean([line.usage.calls for line in self.lines]))
+
+    @cached_property
+    def seconds(self) -> float:
+        """Wall-clock seconds a sample, on average, over those that asked a model or no model at all.
+
+        A sample whose replies all came from the trace took no time that means anything.
+        """
+        timed = [line.usage.seconds for line in self.lines if line.asked == line.usage.calls]
+        return float(np.mean(timed)) if timed else float("nan")
+
+    @cached_property
+    def failed(self) -> tuple[Line, ...]:
+        """Lines that ended in an error."""
+        return tuple(line for line in self.lines if line.error)
+
+    @cached_property
+    def abstained(self) -> float:
+        """Share of replies that are none, or say that they do not know."""
+        return self._share("abstained")
+
+    @cached_property
+    def unparsable(self) -> float:
+        """Share of replies in which no answer could be read."""
+        return self._share("unparsable")
+
+    def _share(self, of: Literal["abstained", "unparsable"]) -> float:
+        counted = sum(totals.counted for _, totals in self._by_seed)
+        return sum(getattr(totals, of) for _, totals in self._by_seed) / counted if counted else 0.0
+
+
+def standings(folder: RunFolder) -> list[Standing]:
+    """The societies of a run that have lines, as it stands.
+
+    Raises:
+        UsageError: It is no run, or nothing has been run in it yet.
+    """
+    config = folder.config()
+    known: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in folder.lines.last().values():
+        known[line.society].append(line)
+    found = [
+        Standing(folder.name, config.on, config.scorer, one, _ordered(known[one.name]))
+        for one in config.entrants
+        if known[one.name]
+    ]
+    if not found:
+        raise UsageError(f"{folder.path}: no sample has been run here yet")
+    return found
+
+
+def gather(runs: Sequence[str | Path]) -> list[Standing]:
+    """The standings of several runs; a society in two runs bears the name of its run too.
+
+    Raises:
+        UsageError: One is no run.
+    """
+    every = [one for run in runs for one in standings(RunFolder(run))]
+    names = [one.name for one in every]
+    return [
+        one
+        if names.count(one.name) == 1
+        else Standing(
+            one.run,
+            one.on,
+            one.scorer,
+            one.entrant.model_copy(update={"name": f"{one.name} ({one.run})"}),
+            one.lines,
+        )
+        for one in every
+    ]
+
+
+def _ordered(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """By sample and seed: a run's lines come in the order in which they were done, which is chance."""
+    return tuple(sorted(lines, key=lambda line: (len(line.sample), line.sample, line.seed)))

@@ -1,0 +1,162 @@
+"""What `nlsom bench` shows: progress, figures, comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from nlsom.bench.compare import Comparison
+from nlsom.bench.run import Progress, Watch
+from nlsom.bench.standing import Standing
+from nlsom_serve.cli.screen import err, out, print_json
+
+
+@contextmanager
+def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
+    """A bar a society, with rate, score so far and time left; on standard error."""
+    if quiet:
+        yield None
+        return
+    columns = (
+        TextColumn("[bold]{task.description}[/]"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=err) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def watch(progress: Progress) -> None:
+            if progress.society not in tasks:
+                tasks[progress.society] = bar.add_task(
+                    escape(progress.society), total=progress.total, told=""
+                )
+            line = progress.line
+            if line is not None and line.error:
+                bar.console.print(
+                    f"[yellow]sample {escape(line.sample)}: {escape(line.error)}[/]", soft_wrap=True
+                )
+            if progress.stopped:
+                bar.console.print(f"[yellow]{escape(progress.society)}: {progress.stopped}[/]")
+            bar.update(tasks[progress.society], completed=progress.done, told=_say(progress))
+
+        yield watch
+
+
+def _say(progress: Progress) -> str:
+    told = [f"{progress.rate:.2g}/s" if progress.fresh else "from earlier"]
+    if progress.score is not None:
+        told.append(f"official {progress.score.official:.3f}, lenient {progress.score.lenient:.3f}")
+    if progress.failed:
+        told.append(f"[yellow]{progress.failed} failed[/]")
+    if progress.left:
+        minutes, seconds = divmod(round(progress.left), 60)
+        told.append(f"{minutes}:{seconds:02} left")
+    return "  ".join(told)
+
+
+def show(every: Sequence[Standing], json: bool) -> None:
+    """Shows what societies came to, all figures in both columns."""
+    if json:
+        print_json([_figures(one) for one in every])
+        return
+    columns = (
+        "society",
+        "samples",
+        "official",
+        "lenient [95 %]",
+        "unparsable",
+        "abstained",
+        "failed",
+        "tokens",
+        "calls",
+    )
+    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for one in every:
+        figures = next(iter(one.figures.values()))
+        interval = one.interval()
+        table.add_row(
+            escape(one.name),
+            str(len(one.samples)),
+            f"{figures.official:.3f}",
+            f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]",
+            f"{one.unparsable:.1%}",
+            f"{one.abstained:.1%}",
+            str(len(one.failed)),
+            f"{one.tokens:.0f}",
+            f"{one.calls:.1f}",
+        )
+        for name, pair in list(one.figures.items())[1:]:
+            table.add_row(
+                "", f"[dim]{name}[/]", f"[dim]{pair.official:.3f}[/]", f"[dim]{pair.lenient:.3f}[/]"
+            )
+    out.print(table)
+
+
+def _figures(one: Standing) -> dict[str, object]:
+    interval = one.interval()
+    return {
+        "society": one.name,
+        "run": one.run,
+        "set": one.on,
+        "samples": len(one.samples),
+        "figures": {name: {"official": p.official, "lenient": p.lenient} for name, p in one.figures.items()},
+        "lenient_interval": [interval.low, interval.high],
+        "unparsable": one.unparsable,
+        "abstained": one.abstained,
+        "failed": [line.sample for line in one.failed],
+        "tokens": one.tokens,
+        "calls": one.calls,
+    }
+
+
+def told(one: Comparison) -> dict[str, object]:
+    """A comparison for programs."""
+    gain = one.difference
+    return {
+        "one": one.one,
+        "other": one.other,
+        "samples": one.samples,
+        "gain": gain.estimate,
+        "interval": [gain.low, gain.high],
+        "only_one_right": one.test.only_one,
+        "only_other_right": one.test.only_other,
+        "p": one.p,
+        "p_exact": one.test.exact,
+        "p_holm": one.adjusted,
+        "per_1000_tokens": one.per_thousand,
+    }
+
+
+def show_compared(found: Sequence[Comparison]) -> None:
+    """Shows comparisons, a row each."""
+    columns = (
+        "",
+        "against",
+        "samples",
+        "gain [95 %]",
+        "only one / other right",
+        "p",
+        "p (Holm)",
+        "per 1,000 tokens",
+    )
+    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for one in found:
+        gain, per = one.difference, one.per_thousand
+        table.add_row(
+            escape(one.one),
+            escape(one.other),
+            str(one.samples),
+            f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]",
+            f"{one.test.only_one} / {one.test.only_other}",
+            f"{one.p:.3f}",
+            f"{one.adjusted:.3f}",
+            "–" if per is None else f"{per:+.4f}",
+        )
+    out.print(table)
