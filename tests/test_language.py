@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -283,3 +284,15 @@ def test_the_schema_knows_the_whole_language() -> None:
     told = str(schema())
     for word in ("rights", "structure", "over", "tally", "approval", "says", "reputation"):
         assert word in told
+
+
+def test_a_ranking_of_few_options_is_held_to_orders_without_repeats() -> None:
+    constraint = RankingForm(options=("x", "y", "z")).constraint()
+    assert constraint is not None
+    assert constraint.regex is not None
+    assert re.fullmatch(constraint.regex, "B > A > C")
+    assert not re.fullmatch(constraint.regex, "B > B > C")
+    many = RankingForm(options=tuple("uvwxyz")).constraint()
+    assert many is not None
+    assert many.regex is not None
+    assert re.fullmatch(many.regex, "F > E > D > C > B > A")
