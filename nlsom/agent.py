@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Protocol, runtime_checkable
 
-from nlsom.message import Said
+from pydantic_core import PydanticSerializationError
+
+from nlsom.form import Form, TextForm
+from nlsom.message import Said, whole
 from nlsom.turn import Turn
 
 
@@ -38,3 +42,38 @@ def identity(agent: Agent) -> str:
     """What an agent's replies depend on, as a part of the key of its turns."""
     named = getattr(agent, "identity", None)
     return named if isinstance(named, str) else f"{type(agent).__module__}.{type(agent).__qualname__}"
+
+
+def checked(said: object, form: Form) -> tuple[Said, bytes]:
+    """What an agent returned, with its answer read, and serialised.
+
+    Raises:
+        TypeError: It is nothing that an agent may return.
+    """
+    if not isinstance(said, Said):
+        raise TypeError(f"the agent returned {type(said).__name__}, not Said")
+    said = _read(said, form)
+    try:
+        return said, said.__pydantic_serializer__.to_json(said)
+    except PydanticSerializationError:
+        # Half a surrogate pair, such as a model cut off within an emoji leaves behind.
+        body = whole(json.dumps(said.model_dump(), ensure_ascii=False)).encode()
+        return Said.model_validate_json(body), body
+
+
+def _read(said: Said, form: Form) -> Said:
+    """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why.
+
+    Free text that is not asked for an answer has none.
+    """
+    if (
+        (isinstance(form, TextForm) and not form.short)
+        or said.answer is not None
+        or said.ballot is not None
+        or said.why is not None
+    ):
+        return said
+    reading = form.read(said.text)
+    if reading.answer is None and reading.ballot is None:
+        return said.model_copy(update={"why": reading.why})
+    return said.model_copy(update={"answer": reading.answer, "ballot": reading.ballot})

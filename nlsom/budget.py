@@ -6,6 +6,7 @@ import contextvars
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from nlsom.message import Usage
 from nlsom.turn import Turn
 
 
@@ -69,3 +70,31 @@ class Budget:
 
 spending: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("spending", default=None)
 """The budget of the mindstorm in whose turn this code runs; a nested society draws on it."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """Running totals, in plain numbers: a value object an addition would cost more than a fast turn."""
+
+    calls: int = 0
+    prompt: int = 0
+    cached: int | None = None
+    completion: int = 0
+
+    def add(self, usage: Usage) -> None:
+        """Adds what something cost."""
+        self.calls += usage.calls
+        self.prompt += usage.prompt_tokens
+        self.completion += usage.completion_tokens
+        if usage.cached_tokens is not None:
+            self.cached = (self.cached or 0) + usage.cached_tokens
+
+    def usage(self, seconds: float) -> Usage:
+        """The totals as a value."""
+        return Usage(
+            calls=self.calls,
+            prompt_tokens=self.prompt,
+            cached_tokens=self.cached,
+            completion_tokens=self.completion,
+            seconds=round(seconds, 6),
+        )

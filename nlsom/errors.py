@@ -11,9 +11,12 @@ exits with the class's `exit_code`.
     ├── Unavailable (4)           something that is needed cannot be had just now
     │   ├── ExtraMissing          an optional dependency is not installed
     │   ├── ModelUnavailable      a model or its server cannot be reached or loaded
-    │   └── BusClosed             the bus was closed while a request waited on it
+    │   ├── BusClosed             the bus was closed while a request waited on it
+    │   └── WorkerLost            the worker that answered for a member is gone, and no other hosts it
     ├── ModelError                a model answered with an error of its own
     │   └── PromptTooLong         the prompt does not fit the model's context
+    ├── AgentFailed               an agent on another machine raised an error of its own
+    ├── WorkerRefused             a worker's society, agent or version is not the caller's
     ├── UnknownAddress            no agent is hosted at that address
     ├── DeadlineExceeded          a turn was not answered in time
     ├── TraceError                the trace cannot be read or written
@@ -90,6 +93,18 @@ class ModelUnavailable(Unavailable):
 
 class BusClosed(Unavailable):
     """The bus was closed while a request waited on it."""
+
+
+class WorkerLost(Unavailable):
+    """The worker that answered for a member is gone, and no other hosts the member."""
+
+
+class AgentFailed(NlsomError):
+    """An agent on another machine raised an error of its own; its class is named as it was there."""
+
+
+class WorkerRefused(NlsomError):
+    """A worker does not take a turn: its society, agent or version is not the caller's."""
 
 
 class ModelError(NlsomError):

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from nlsom.message import Message
 from nlsom.phase import Hears
 from nlsom.structure import Hearing, Structure
-from nlsom.turn import SILENCE, Transcript
+from nlsom.turn import Transcript
 
 
 class Minutes:
@@ -15,6 +15,8 @@ class Minutes:
 
     def __init__(self, members: int) -> None:
         self._members = members
+        # One a mindstorm: a transcript keeps what is derived from it, such as the head of a prompt.
+        self._silence = Transcript()
         self._said: list[Message] = []
         self._senders: list[int] = []
         self._by_sender: dict[int, list[int]] = {}
@@ -44,7 +46,7 @@ class Minutes:
         The transcript is the same object for all who hear the same.
         """
         if hears.scope == "none" or not self._said:
-            return SILENCE, ()
+            return self._silence, ()
         sources = structure.hears(at)
         # Members who hear the same share one tuple: its identity saves hashing and searching thousands of
         # numbers a member. The class holds the tuple, so that the identity cannot pass to another.
@@ -52,7 +54,7 @@ class Minutes:
         found = self._classes.get(key)
         if found is None:
             messages = _narrow(self._from(sources), hears)
-            transcript = Transcript(messages, hears.content) if messages else SILENCE
+            transcript = Transcript(messages, hears.content) if messages else self._silence
             among = sources if isinstance(sources, range) else frozenset(sources)
             found = self._classes[key] = (sources, among, transcript)
         _, among, transcript = found

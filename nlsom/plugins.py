@@ -9,13 +9,19 @@ from typing import Any, Literal
 
 from nlsom.errors import ExtraMissing, NlsomError, PluginError
 
-Group = Literal["agents", "models", "tasks", "rules", "sets", "societies"]
+Group = Literal["agents", "models", "tasks", "rules", "sets", "societies", "tools"]
 
 
 @cache
 def installed(group: Group) -> dict[str, EntryPoint]:
     """The plugins of a group by name, as the process found them installed when it first asked."""
     return {point.name: point for point in entry_points(group=f"nlsom.{group}")}
+
+
+def version(group: Group, name: str) -> str:
+    """Name and version of the distribution that a plugin comes from; "" where it is not known."""
+    point = installed(group).get(name)
+    return f"{point.dist.name} {point.dist.version}" if point is not None and point.dist is not None else ""
 
 
 def load(group: Group, name: str) -> Any:

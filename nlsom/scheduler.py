@@ -11,90 +11,26 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import to_json
 
-from nlsom.agent import Agent
-from nlsom.budget import Budget, Cost, Priced, spending
+from nlsom.agent import Agent, checked
+from nlsom.budget import Budget, Cost, Priced, Spent, spending
 from nlsom.bus.contract import Bus
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
 from nlsom.event import Abstained, Asked, Decided, Event, RoundClosed, Spoke, Started, Stopped
-from nlsom.form import Form, TextForm
+from nlsom.form import Form
 from nlsom.media import MediaStore
-from nlsom.message import Message, Said, Usage, whole
+from nlsom.message import Message, Said, whole
 from nlsom.minutes import Minutes
 from nlsom.program import Program, Rounds, Step
+from nlsom.superstep import LATE, LIMIT, REFUSED, Superstep
 from nlsom.task.base import Task
+from nlsom.tool import has_effects
 from nlsom.trace.contract import SCHEMA, Header, History, Kind, Record, Trace
 from nlsom.turn import Turn
 from nlsom.verdict import Abstention, Verdict
 from nlsom.voting import decide, form_of, is_over, settled
-
-_LIMIT = "limit of seconds"
-_LATE = "seconds of the phase"
-_REFUSED = "over the budget of "
-
-
-@dataclass(slots=True)
-class _Spent:
-    """Running totals, in plain numbers: a value object an addition would cost more than a fast turn."""
-
-    calls: int = 0
-    prompt: int = 0
-    cached: int | None = None
-    completion: int = 0
-
-    def add(self, usage: Usage) -> None:
-        self.calls += usage.calls
-        self.prompt += usage.prompt_tokens
-        self.completion += usage.completion_tokens
-        if usage.cached_tokens is not None:
-            self.cached = (self.cached or 0) + usage.cached_tokens
-
-    def usage(self, seconds: float) -> Usage:
-        return Usage(
-            calls=self.calls,
-            prompt_tokens=self.prompt,
-            cached_tokens=self.cached,
-            completion_tokens=self.completion,
-            seconds=round(seconds, 6),
-        )
-
-
-@dataclass(slots=True)
-class _Superstep:
-    """One phase under way: its turns, what came of them, and whether it was closed early."""
-
-    step: Step
-    round: int
-    form: Form
-    turns: list[tuple[int, Turn]]
-    done: set[int] = field(default_factory=set[int])
-    messages: dict[int, Message] = field(default_factory=dict[int, Message])
-    missed: dict[int, Abstention] = field(default_factory=dict[int, Abstention])
-    meters: dict[int, Budget] = field(default_factory=dict[int, Budget])
-    tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
-    closed: str | None = None
-    failed: NlsomError | None = None
-
-    @property
-    def alone(self) -> str:
-        """The one who is asked, where members are asked in turn; "" where they are asked together."""
-        return "" if self.step.ask.order == "together" else self.turns[0][1].member.name
-
-    def close(self, reason: str) -> None:
-        """Ends the phase: whoever has not answered is cancelled."""
-        if self.closed is None:
-            self.closed = reason
-            for task in self.tasks:
-                task.cancel()
-
-    def fail(self, error: NlsomError) -> None:
-        """Ends the mindstorm with an error."""
-        if self.failed is None:
-            self.failed = error
-            self.close("failed")
 
 
 class Scheduler:
@@ -127,7 +63,7 @@ class Scheduler:
         self._rounds: dict[str, int] = {}
         self._closed_rounds = 0
         self._abstained: list[Abstention] = []
-        self._now, self._total = _Spent(), _Spent()
+        self._now, self._total = Spent(), Spent()
         self._saved = 0
         self._cut: str | None = None
         self._history = History()
@@ -224,7 +160,7 @@ class Scheduler:
             return
         replied = 0
         for group in self._order(step, number):
-            superstep = _Superstep(step, number, form, self._turns(step, number, form, group))
+            superstep = Superstep(step, number, form, self._turns(step, number, form, group))
             await self._superstep(superstep)
             replied += len(superstep.messages)
             if superstep.closed is not None and self._cut is not None:
@@ -307,14 +243,14 @@ class Scheduler:
             turns.append((at, turn))
         return turns
 
-    async def _superstep(self, superstep: _Superstep) -> None:
+    async def _superstep(self, superstep: Superstep) -> None:
         """Asks what has no outcome yet, waits as the phase says, and appends in declaration order."""
         asked = superstep.turns
         stored = None
         if self._trace is not None:
             stored = self._history.closed.get((superstep.step.name, superstep.round, superstep.alone))
         reason = json.loads(stored.body)["reason"] if stored is not None else None
-        if self._retry and reason in (_LIMIT, _LATE):
+        if self._retry and reason in (LIMIT, LATE):
             stored = None
         if self._trace is not None or self._metered:
             asked = self._plan(superstep, asked, await self._recall(superstep, stored), stored)
@@ -329,7 +265,7 @@ class Scheduler:
             raise superstep.failed
         if stored is None and (superstep.closed is not None or reason is not None):
             await self._close(superstep)
-        if superstep.closed == _LIMIT:
+        if superstep.closed == LIMIT:
             self._cut = self._cut or "seconds"
         for at, _ in superstep.turns:
             if (message := superstep.messages.get(at)) is not None:
@@ -337,7 +273,7 @@ class Scheduler:
             elif (abstention := superstep.missed.get(at)) is not None:
                 self._abstained.append(abstention)
 
-    async def _recall(self, superstep: _Superstep, closed: Record | None) -> Mapping[str, Record]:
+    async def _recall(self, superstep: Superstep, closed: Record | None) -> Mapping[str, Record]:
         """The outcomes that the trace holds of these turns, by key; failures only if they are to stand."""
         if self._trace is None:
             return {}
@@ -361,7 +297,7 @@ class Scheduler:
 
     def _plan(
         self,
-        superstep: _Superstep,
+        superstep: Superstep,
         turns: Sequence[tuple[int, Turn]],
         known: Mapping[str, Record],
         closed: Record | None,
@@ -375,11 +311,13 @@ class Scheduler:
             record = known.get(turn.key)
             if record is not None:
                 self._take_up(superstep, at, turn, record)
+            elif turn.key in self._history.intents and closed is None and not self._retry:
+                self._abstain(superstep, at, turn, "it may have run: an earlier run never heard back from it")
             elif closed is None and self._reserve(superstep, at, turn):
                 asked.append((at, turn))
         return asked
 
-    def _take_up(self, superstep: _Superstep, at: int, turn: Turn, record: Record) -> None:
+    def _take_up(self, superstep: Superstep, at: int, turn: Turn, record: Record) -> None:
         """Takes in an outcome from the trace."""
         spent = Cost()
         if record.kind == "replied":
@@ -390,8 +328,8 @@ class Scheduler:
             spent = Cost(said.usage.calls, said.usage.tokens)
         elif record.kind == "abstained":
             cause = record.body.decode()
-            if cause.startswith(_REFUSED):
-                self._cut = cause.removeprefix(_REFUSED)
+            if cause.startswith(REFUSED):
+                self._cut = cause.removeprefix(REFUSED)
             elif self._metered:
                 spent = self._price(at, turn)
             self._missed(superstep, at, turn, cause)
@@ -405,7 +343,7 @@ class Scheduler:
         agent = self._agents[at]
         return agent.cost(turn) if isinstance(agent, Priced) else Cost()
 
-    def _reserve(self, superstep: _Superstep, at: int, turn: Turn) -> bool:
+    def _reserve(self, superstep: Superstep, at: int, turn: Turn) -> bool:
         """Takes the most that a turn can cost from the budget; a refused turn is recorded."""
         if not self._metered:
             return True
@@ -420,7 +358,7 @@ class Scheduler:
             limit = self._cut or self._budget.refuses(cost)
         if limit is not None:
             self._cut = limit
-            self._abstain(superstep, at, turn, _REFUSED + limit)
+            self._abstain(superstep, at, turn, REFUSED + limit)
             return False
         # What a nested society takes while the turn runs goes through the turn's own meter as well, so that
         # in the end exactly what the turn used is taken, and nothing twice.
@@ -428,11 +366,11 @@ class Scheduler:
         meter.take(cost)
         return True
 
-    async def _ask_all(self, superstep: _Superstep, asked: Sequence[tuple[int, Turn]]) -> None:
+    async def _ask_all(self, superstep: Superstep, asked: Sequence[tuple[int, Turn]]) -> None:
         loop = asyncio.get_running_loop()
-        ends = [(self._deadline, _LIMIT)] if self._deadline is not None else []
+        ends = [(self._deadline, LIMIT)] if self._deadline is not None else []
         if superstep.step.ask.seconds is not None:
-            ends.append((loop.time() + superstep.step.ask.seconds, _LATE))
+            ends.append((loop.time() + superstep.step.ask.seconds, LATE))
         timer = None
         if ends:
             end, reason = min(ends)
@@ -454,13 +392,13 @@ class Scheduler:
                     # Nobody closed the phase, so the agent cancelled its own task: that is its failure.
                     self._fail(superstep, at, turn, "the agent cancelled itself")
 
-    async def _close(self, superstep: _Superstep) -> None:
+    async def _close(self, superstep: Superstep) -> None:
         """Records that a phase ended early and who counted, before anything is made of it."""
         reason = superstep.closed or ""
         for at, turn in superstep.turns:
             if at in superstep.done:
                 continue
-            if reason in (_LIMIT, _LATE):
+            if reason in (LIMIT, LATE):
                 self._abstain(superstep, at, turn, "no answer in time")
             else:
                 self._append("cancelled", superstep, turn, reason.encode())
@@ -480,7 +418,7 @@ class Scheduler:
             )
             await self._durable()
 
-    async def _take(self, superstep: _Superstep, at: int, turn: Turn) -> None:
+    async def _take(self, superstep: Superstep, at: int, turn: Turn) -> None:
         """Asks one member, and turns whatever comes of it into an outcome."""
         if self._bus.observed:
             self._bus.publish(
@@ -494,12 +432,16 @@ class Scheduler:
                     ask=turn.ask,
                 )
             )
+        if self._trace is not None and has_effects(self._agents[at]):
+            # Told before it runs: whoever takes this up after a crash must not run it twice.
+            self._append("intent", superstep, turn, b"")
+            await self._durable()
         meter = superstep.meters.get(at)
         if meter is not None:
             spending.set(meter)
         try:
             returned = await self._bus.request(turn, to=self._addresses[at])
-            checked = None if returned is None else _checked(returned, turn.form)
+            answer = None if returned is None else checked(returned, turn.form)
         except BusClosed as error:
             superstep.fail(error)
             return
@@ -507,10 +449,10 @@ class Scheduler:
             # The one place where a member's failure meets the policy of the society's file.
             self._fail(superstep, at, turn, _cause(error))
             return
-        if checked is None:
+        if answer is None:
             self._abstain(superstep, at, turn, "nothing to say")
             return
-        said, body = checked
+        said, body = answer
         self._now.add(said.usage)
         if meter is not None:
             meter.settle(Cost(said.usage.calls, said.usage.tokens))
@@ -519,7 +461,7 @@ class Scheduler:
         if superstep.step.ask.wait != "all":
             self._look(superstep)
 
-    def _look(self, superstep: _Superstep) -> None:
+    def _look(self, superstep: Superstep) -> None:
         """Closes the phase once it has what its `wait` asks for."""
         wait = superstep.step.ask.wait
         if wait == "all" or len(superstep.done) >= len(superstep.turns):
@@ -532,20 +474,20 @@ class Scheduler:
         elif len(superstep.messages) >= wait:
             superstep.close(f"{wait} replied")
 
-    def _fail(self, superstep: _Superstep, at: int, turn: Turn, cause: str) -> None:
+    def _fail(self, superstep: Superstep, at: int, turn: Turn, cause: str) -> None:
         """A member failed: the society's file says what that means."""
         if superstep.step.on_error == "raise":
             superstep.fail(MemberFailed(turn.member.name, turn.phase, turn.round, cause))
         else:
             self._abstain(superstep, at, turn, cause)
 
-    def _abstain(self, superstep: _Superstep, at: int, turn: Turn, cause: str) -> None:
+    def _abstain(self, superstep: Superstep, at: int, turn: Turn, cause: str) -> None:
         cause = whole(cause)
         self._append("abstained", superstep, turn, cause.encode())
         self._missed(superstep, at, turn, cause)
         self._look(superstep)
 
-    def _append(self, kind: Kind, superstep: _Superstep, turn: Turn, body: bytes) -> None:
+    def _append(self, kind: Kind, superstep: Superstep, turn: Turn, body: bytes) -> None:
         """Tells the trace of an outcome; if it cannot be told, the mindstorm ends with the trace's error."""
         if self._trace is None:
             return
@@ -570,7 +512,7 @@ class Scheduler:
             self._unsafe = False
 
     def _heard(
-        self, superstep: _Superstep, at: int, turn: Turn, said: Said, body: bytes, *, again: bool
+        self, superstep: Superstep, at: int, turn: Turn, said: Said, body: bytes, *, again: bool
     ) -> None:
         """Makes a message for the others of what was said."""
         message = Message(
@@ -587,7 +529,7 @@ class Scheduler:
         if self._bus.observed:
             self._bus.publish(Spoke(mindstorm=self._id, message=message, again=again))
 
-    def _missed(self, superstep: _Superstep, at: int, turn: Turn, cause: str) -> None:
+    def _missed(self, superstep: Superstep, at: int, turn: Turn, cause: str) -> None:
         """Makes an abstention for the verdict of what was not said."""
         superstep.done.add(at)
         abstention = Abstention(member=turn.member.name, phase=turn.phase, round=turn.round, cause=cause)
@@ -619,38 +561,3 @@ class Scheduler:
 
 def _cause(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _checked(said: object, form: Form) -> tuple[Said, bytes]:
-    """What an agent returned, with its answer read, and serialised.
-
-    Raises:
-        TypeError: It is nothing that an agent may return.
-    """
-    if not isinstance(said, Said):
-        raise TypeError(f"the agent returned {type(said).__name__}, not Said")
-    said = _read(said, form)
-    try:
-        return said, said.__pydantic_serializer__.to_json(said)
-    except PydanticSerializationError:
-        # Half a surrogate pair, such as a model cut off within an emoji leaves behind.
-        body = whole(json.dumps(said.model_dump(), ensure_ascii=False)).encode()
-        return Said.model_validate_json(body), body
-
-
-def _read(said: Said, form: Form) -> Said:
-    """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why.
-
-    Free text that is not asked for an answer has none.
-    """
-    if (
-        (isinstance(form, TextForm) and not form.short)
-        or said.answer is not None
-        or said.ballot is not None
-        or said.why is not None
-    ):
-        return said
-    reading = form.read(said.text)
-    if reading.answer is None and reading.ballot is None:
-        return said.model_copy(update={"why": reading.why})
-    return said.model_copy(update={"answer": reading.answer, "ballot": reading.ballot})

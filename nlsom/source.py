@@ -27,7 +27,7 @@ class Source:
     Attributes:
         name: Of the file, for messages.
         tree: What was read.
-        marks: `line:column` of values, by path.
+        marks: `line:column` of values, by path; the option that set it, where one did.
         keys: `line:column` of the keys of mappings, by path.
     """
 
@@ -41,7 +41,7 @@ class Source:
         for end in range(len(path), -1, -1):
             at = (self.keys if key and end == len(path) else self.marks).get(path[:end])
             if at is not None:
-                return Fault(f"{self.name}:{at}", what)
+                return Fault(f"{self.name}:{at}" if at[0].isdecimal() else at, what)
         return Fault(".".join(map(str, path)) or self.name, what)
 
     def set(self, dotted: str, value: Tree, *, told: str) -> None:

@@ -7,10 +7,11 @@ import io
 import json
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import yaml
@@ -90,21 +91,41 @@ def with_picture(text: str, url: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
 
 
-def process(folder: Path, *options: str, society: Path | None = None) -> subprocess.Popen[str]:
-    """`nlsom serve` in a process of its own, on a free port."""
-    file = society or folder / "trio.yaml"
-    if society is None:
-        file.write_text(yaml.safe_dump(TRIO))
-    command = [sys.executable, "-c", "from nlsom_serve.cli import main; main()", "serve", str(file)]
-    command += ["--port", "0", "--data", str(folder / "data"), *options]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+class Process:
+    """`nlsom serve` in a process of its own, on a free port; its log is in a file, since a pipe fills up."""
 
+    def __init__(self, folder: Path, *options: str, society: Path | None = None) -> None:
+        file = society or folder / "trio.yaml"
+        if society is None:
+            file.write_text(yaml.safe_dump(TRIO))
+        command = [sys.executable, "-c", "from nlsom_serve.cli import main; main()", "serve", str(file)]
+        command += ["--port", "0", "--data", str(folder / "data"), *options]
+        self._file = folder / "serve.log"
+        with open(self._file, "w") as out:
+            self.process = subprocess.Popen(command, stderr=out)
 
-def url_of(server: subprocess.Popen[str]) -> str:
-    """Where a server's process listens, from its log."""
-    assert server.stderr is not None
-    for line in server.stderr:
-        told = json.loads(line)
-        if "serving" in told["message"]:
-            return told["message"].split(" on ")[-1]
-    raise AssertionError(f"the server ended with {server.wait()}")
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    @property
+    def log(self) -> str:
+        """What it logged so far."""
+        return self._file.read_text()
+
+    @property
+    def url(self) -> str:
+        """Where it listens, once it does."""
+        while self.process.poll() is None:
+            for line in self.log.splitlines():
+                if '"serving ' in line:
+                    return json.loads(line)["message"].split(" on ")[-1]
+            time.sleep(0.05)
+        raise AssertionError(f"the server ended with {self.process.returncode}: {self.log}")
+
+    def end(self) -> int:
+        """Asks it to end, and waits until it has; the exit status."""
+        self.process.terminate()
+        return self.process.wait(timeout=60)

@@ -185,7 +185,7 @@ async def twice(phases, *, limits=None, retry=False, again=None, **what):
     ],
 )
 async def test_a_phase_that_was_closed_early_stays_as_it_was(phase):
-    phases = (phase, ask(label="more", form="answer")) if phase.wait != "certain" else (phase,)
+    phases = (phase, ask("m0", label="more", form="answer")) if phase.wait != "certain" else (phase,)
     first, second, asked_again, _ = await twice(phases, slow=frozenset({"m1"}), always="cat")
     assert plain(first) == plain(second)
     assert not asked_again
@@ -196,8 +196,8 @@ async def test_members_who_failed_before_a_phase_was_closed_are_told_again():
     first, second, _, _ = await twice(
         (ask(form="answer", seconds=0.1),), slow=frozenset({"m1"}), fails=frozenset({"m2"})
     )
-    assert [a.member for a in first.abstained] == ["m2", "m1"]
-    assert {a.member: a.cause for a in second.abstained} == {a.member: a.cause for a in first.abstained}
+    assert [a.member for a in first.abstained] == ["m1", "m2"]
+    assert second.abstained == first.abstained
 
 
 async def test_a_limit_of_seconds_that_was_met_stays_met():
@@ -351,7 +351,7 @@ KILLS = int(os.environ.get("NLSOM_SOAK_KILLS", "4"))
 
 
 def _child(path, after: int | None) -> tuple[list[str], dict | None]:
-    """Runs the child, killed after it was asked so many times; returns the keys it was asked and the verdict."""
+    """Runs the child, killed after it was asked so many times; returns the keys asked for and the verdict."""
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(CHILD), str(path)], stdout=subprocess.PIPE, text=True
     )

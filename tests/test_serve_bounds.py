@@ -1,8 +1,6 @@
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import socket
 import subprocess
 
@@ -10,7 +8,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from serving import CHAT, chat, one_phase, png, process, serving, trio, url_of, with_picture
+from serving import CHAT, Process, chat, one_phase, png, serving, trio, with_picture
 
 from nlsom.errors import UsageError
 from nlsom.message import Usage
@@ -148,7 +146,8 @@ async def test_other_origins_are_let_in_only_where_they_are_named(tmp_path):
 async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path):
     async with serving(tmp_path, settings=Settings(body_seconds=0.2)) as (client, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
-        head = f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+        head = f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head += "Content-Length: 100\r\n\r\n"
         writer.write(head.encode() + b'{"model"')
         answer = await reader.read()
         writer.close()
@@ -225,23 +224,19 @@ def test_redaction_leaves_out_what_is_nobodys_business(text, told):
     assert redact(text).startswith(told)
 
 
-def test_a_server_process_answers_curl_and_ends_well_with_what_is_asked(tmp_path):
-    server = process(tmp_path, "--drain-seconds", "20")
-    try:
-        url = url_of(server)
+def test_a_server_process_answers_curl_and_ends_well_when_asked(tmp_path):
+    with Process(tmp_path, "--drain-seconds", "20") as server:
         body = json.dumps(chat("Which? A. cat B. dog"))
-        command = ["curl", "-sS", f"{url}{CHAT}", "-H", "Content-Type: application/json", "-d", body]
+        command = ["curl", "-sS", f"{server.url}{CHAT}", "-H", "Content-Type: application/json", "-d", body]
         told = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
         assert told["choices"][0]["message"]["content"] == "cat"
-    finally:
-        server.send_signal(signal.SIGTERM)
-        _, log = server.communicate(timeout=60)
-    assert server.returncode in (0, -signal.SIGTERM)
-    lines = [json.loads(line) for line in log.splitlines()]
+        assert server.end() == 0
+        lines = [json.loads(line) for line in server.log.splitlines()]
     request = next(line for line in lines if line["message"] == "request")
     assert request["status"] == 200
     assert request["mindstorm"] == told["nlsom"]["mindstorm"]
-    assert "Which?" not in log, "what was asked is not logged"
+    assert lines[-1]["message"] == "ended"
+    assert "Which?" not in server.log, "what was asked is not logged"
 
 
 async def test_while_it_ends_it_answers_what_was_asked_and_takes_no_more(tmp_path):
@@ -261,19 +256,17 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        server = process(tmp_path, "--port", str(taken.getsockname()[1]))
-        _, log = server.communicate(timeout=60)
-    assert server.returncode == 2
-    assert "cannot be listened on" in log
-    assert "Traceback" not in log
+        server = Process(tmp_path, "--port", str(taken.getsockname()[1]))
+        assert server.process.wait(timeout=60) == 2
+    assert "cannot be listened on" in server.log
+    assert "Traceback" not in server.log
 
 
 def test_a_public_address_without_a_key_is_refused_at_the_command_line(tmp_path):
-    server = process(tmp_path, "--host", "0.0.0.0")
-    _, log = server.communicate(timeout=60)
-    assert server.returncode == 2
-    assert "--api-key-file" in log
-    assert not os.path.exists(tmp_path / "data")
+    server = Process(tmp_path, "--host", "0.0.0.0")
+    assert server.process.wait(timeout=60) == 2
+    assert "--api-key-file" in server.log
+    assert not (tmp_path / "data").exists()
 
 
 async def test_two_societies_of_one_name_are_not_served_together(tmp_path):

@@ -87,8 +87,8 @@ def test_writing_an_option_as_a_letter_and_reading_the_letter_gives_the_option(o
             "letter",
         ),
         (
-            "Answer the following multiple choice question. The entire content of your response should be of the "
-            "following format: 'ANSWER: $LETTER' (without quotes) where LETTER is one of A,B.\n\n"
+            "Answer the following multiple choice question. The entire content of your response should be "
+            "of the following format: 'ANSWER: $LETTER' (without quotes) where LETTER is one of A,B.\n\n"
             "What animal?\n\nA) cat\nB) dog",
             "Answer the following multiple choice question. What animal?",
             ("cat", "dog"),

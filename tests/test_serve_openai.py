@@ -4,7 +4,7 @@ import httpx
 import openai
 import pytest
 from pydantic import BaseModel
-from serving import CHAT, chat, one_phase, png, process, serving, trio, url_of, with_picture
+from serving import CHAT, Process, chat, one_phase, png, serving, trio, with_picture
 
 from nlsom.message import Said, Usage
 from nlsom.testing.slow import Slow
@@ -38,12 +38,8 @@ async def server(tmp_path):
 
 @pytest.fixture
 def served_elsewhere(tmp_path):
-    server = process(tmp_path)
-    try:
-        yield url_of(server)
-    finally:
-        server.terminate()
-        server.communicate()
+    with Process(tmp_path) as server:
+        yield server.url
 
 
 @pytest.fixture

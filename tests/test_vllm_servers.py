@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from nlsom.errors import ModelUnavailable, UsageError
-from nlsom_serve.vllm import down, find, first_end, logs, prepared, serving, state, status, up
+from nlsom_serve.vllm import down, find, first_end, logs, ports, prepared, serving, state, status, up
 from nlsom_serve.vllm.guard import session_of
 from nlsom_serve.vllm.launch import find_vllm
 from nlsom_serve.vllm.memory import read_gpus
@@ -203,10 +203,55 @@ async def test_a_port_in_use_is_told_before_anything_starts(make: Make):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(
-            UsageError, match=rf"it: port {port} is in use on 127\.0\.0\.1: stop what listens"
-        ):
+        with pytest.raises(UsageError, match=rf"port {port} is in use on 127\.0\.0\.1: stop what listens"):
             await up([make(port=port)])
+
+
+def test_a_port_that_a_server_is_about_to_listen_on_is_not_free():
+    with ports.reserve("127.0.0.1", 0) as kept:
+        port = kept.getsockname()[1]
+        assert not ports.is_free("127.0.0.1", port)
+        with pytest.raises(UsageError, match=f"port {port} is in use"):
+            ports.reserve("127.0.0.1", port)
+        with socket.create_server(("127.0.0.1", port)) as server:
+            assert server.getsockname()[1] == port, "the server itself can take it"
+    assert ports.is_free("127.0.0.1", port)
+
+
+def test_a_port_with_connections_that_are_over_is_free():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            accepted, _ = server.accept()
+            accepted.close()
+            assert client.recv(1) == b""
+    assert ports.is_free("127.0.0.1", port, lingering=True)
+
+
+def test_a_stranger_that_listens_on_the_port_is_not_taken_for_the_server():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert ports.listens(port, [os.getpid()])
+        assert not ports.listens(port, [os.getppid()])
+    assert not ports.listens(port, [os.getpid()])
+
+
+async def test_servers_that_are_starting_do_not_get_the_same_port(make: Make):
+    async def started(name: str) -> Server:
+        task = asyncio.create_task(up([make(name, mode="silent")]))
+        try:
+            while not any(server.name == name for server in state.servers()):
+                await asyncio.sleep(0.02)
+            return next(server for server in state.servers() if server.name == name)
+        finally:
+            starts.append(task)
+
+    starts: list[asyncio.Task[tuple[Server, ...]]] = []
+    one, two = await started("one"), await started("two")
+    assert one.url != two.url
+    for task in starts:
+        task.cancel()
+    await asyncio.gather(*starts, return_exceptions=True)
 
 
 async def test_servers_of_one_call_get_ports_of_their_own(make: Make):

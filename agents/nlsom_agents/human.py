@@ -24,6 +24,6 @@ class Human:
     async def speak(self, turn: Turn) -> Said | None:
         """What the person says; the scheduler reads it in the turn's form."""
         if self.answers is None:
-            raise Unavailable("nobody can be asked here: run the society with `nlsom serve`")
+            raise Unavailable("nobody can be asked here: run the society by `nlsom ask` or `nlsom serve`")
         text = (await self.answers.ask(turn, seconds=self._seconds)).strip()
         return Said.words(text) if text else None

@@ -191,17 +191,12 @@ class SqliteTrace:
                 return
 
     async def header(self, mindstorm: str) -> Header | None:
-        """The header of a mindstorm; see `Trace.header`."""
-        rows = await self._rows(
-            "SELECT header, built FROM mindstorms LEFT JOIN societies ON digest = header ->> 'digest'"
-            " WHERE id = ?",
-            (mindstorm,),
-        )
-        found = Header.model_validate_json(rows[0][0]) if rows else None
-        return found.model_copy(update={"built": rows[0][1]}) if found and rows[0][1] else found
+        """The header of a mindstorm, without what it is `built` of; None if there is none of that id."""
+        rows = await self._rows("SELECT header FROM mindstorms WHERE id = ?", (mindstorm,))
+        return Header.model_validate_json(rows[0][0]) if rows else None
 
     async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
-        """The mindstorms begun last; see `Trace.latest`."""
+        """The mindstorms begun last, the last first; only those begun before `before`, if it is given."""
         where, given = "", ()
         if before is not None:
             where, given = "WHERE number < (SELECT number FROM mindstorms WHERE id = ?)", (before,)
@@ -212,9 +207,10 @@ class SqliteTrace:
         return [Header.model_validate_json(row[0]) for row in rows]
 
     async def verdict(self, mindstorm: str) -> Record | None:
-        """The verdict of a mindstorm; see `Trace.verdict`."""
+        """The verdict of a mindstorm, the last if it was taken up again; None if it came to none."""
         rows = await self._rows(
-            f"SELECT {COLUMNS} FROM records WHERE mindstorm = (SELECT number FROM mindstorms WHERE id = ?)"  # noqa: S608
+            f"SELECT {COLUMNS} FROM records"  # noqa: S608
+            " WHERE mindstorm = (SELECT number FROM mindstorms WHERE id = ?)"
             " AND kind = 'verdict' ORDER BY seq DESC LIMIT 1",
             (mindstorm,),
         )

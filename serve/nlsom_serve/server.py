@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import signal
 import socket
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -24,9 +25,10 @@ log = logging.getLogger("nlsom.serve")
 class Server(uvicorn.Server):
     """Uvicorn, that tells the house as soon as it is asked to end."""
 
-    def __init__(self, config: uvicorn.Config, house: House) -> None:
+    def __init__(self, config: uvicorn.Config, house: House, *, signals: bool) -> None:
         super().__init__(config)
         self._house = house
+        self._signals = (signal.SIGINT, signal.SIGTERM) if signals else ()
         self._loop = asyncio.get_running_loop()
         self.listening = asyncio.Event()
 
@@ -35,9 +37,20 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self.listening.set()
 
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Listens for signals while it serves; unlike uvicorn's own, they leave time to close the house."""
+        for sig in self._signals:
+            self._loop.add_signal_handler(sig, self.handle_exit, sig, None)
+        try:
+            yield
+        finally:
+            for sig in self._signals:
+                self._loop.remove_signal_handler(sig)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Takes no new mindstorms and lets go of those who only watch; what is asked is answered."""
-        self._loop.call_soon_threadsafe(self._house.draining.set)
+        self._house.draining.set()
         super().handle_exit(sig, frame)
 
 
@@ -81,8 +94,8 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def make_server(house: House, *, drain_seconds: int) -> Server:
-    """A server for a house; run it with `serve(sockets=[...])`."""
+def make_server(house: House, *, drain_seconds: int, signals: bool) -> Server:
+    """A server for a house; run it with `serve(sockets=[...])`. With `signals` a signal ends it."""
     config = uvicorn.Config(
         create_app(house),
         log_config=None,
@@ -94,7 +107,7 @@ def make_server(house: House, *, drain_seconds: int) -> Server:
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    return Server(config, house)
+    return Server(config, house, signals=signals)
 
 
 async def serve(
@@ -125,7 +138,7 @@ async def serve(
             f"[{host}]" if ":" in host else host,
             port,
         )
-        await make_server(house, drain_seconds=drain_seconds).serve(sockets=[sock])
+        await make_server(house, drain_seconds=drain_seconds, signals=True).serve(sockets=[sock])
     log.info("ended")
 
 
@@ -133,7 +146,7 @@ async def serve(
 async def served(house: House) -> AsyncGenerator[str]:
     """A house served on a free port of the loopback interface while the block is open; yields its URL."""
     sock = listen("127.0.0.1", 0)
-    server = make_server(house, drain_seconds=5)
+    server = make_server(house, drain_seconds=5, signals=False)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     try:
         await server.listening.wait()

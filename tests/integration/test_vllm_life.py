@@ -97,7 +97,7 @@ name: eyes
 task: vqa
 models: {vlm: {profile: seen}}
 members:
-  eyes: {agent: vision, model: vlm, role: expert, count: 3}
+  eyes: {agent: vision, model: vlm, role: expert, count: 3, temperature: 0.7}
   leader: {agent: vision, model: vlm, role: leader}
 structure: democracy
 mindstorm:
@@ -114,7 +114,7 @@ async def nlsom(*arguments: str) -> str:
         NLSOM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     printed, complained = await process.communicate()
-    assert process.returncode == 0, complained.decode()
+    assert process.returncode == 0, f"{printed.decode()}{complained.decode()}"
     return printed.decode()
 
 
@@ -124,20 +124,21 @@ async def test_the_command_line_serves_a_society_until_it_is_interrupted(a_home:
     process = await asyncio.create_subprocess_exec(
         NLSOM, "models", "up", "seen=cpu-test", stdout=asyncio.subprocess.PIPE, start_new_session=True
     )
-    assert process.stdout is not None
-    assert b"/v1  llava-tiny" in await process.stdout.readline()
-    (server,) = state.servers()
-    pids = server.pids
+    try:
+        assert process.stdout is not None
+        assert b"/v1  llava-tiny" in await process.stdout.readline()
+        (server,) = state.servers()
+        pids = server.pids
 
-    (told,) = json.loads(await nlsom("models", "status", "--json"))
-    assert (told["state"], told["server"]["name"]) == ("serving", "seen")
-    asked = ("What is it?", "--image", "sample:cat", "--choices", "cat,dog,bird", "--json")
-    verdict = json.loads(await nlsom("ask", str(society), *asked))
-    assert verdict["answer"] in {"cat", "dog", "bird"}
-    assert verdict["usage"]["calls"] == 4
-
-    process.send_signal(signal.SIGINT)
-    assert await process.wait() == 130
+        (told,) = json.loads(await nlsom("models", "status", "--json"))
+        assert (told["state"], told["server"]["name"]) == ("serving", "seen")
+        asked = ("What is it?", "--image", "sample:cat", "--choices", "cat,dog,bird", "--json")
+        verdict = json.loads(await nlsom("ask", str(society), *asked))
+        assert verdict["answer"] in {"cat", "dog", "bird"}
+        assert verdict["usage"]["calls"] == 4
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
     assert [pid for pid in pids if state.birth(pid) is not None] == []
 
 

@@ -115,10 +115,12 @@ async def redrawn(standing: Standing, folder: RunFolder, *, at_once: int = 8) ->
     """
     media, found = FolderStore(folder.media), list[Worth]()
     with_all = [score.lenient for _, score in standing.scored]
-    first = next((line.mindstorm for line in standing.lines if line.mindstorm), "")
+    held = {line.mindstorm for line in standing.lines if line.mindstorm}
     async with SqliteTrace(folder.trace) as trace:
-        header = await trace.header(first)
-        if header is None:
+        async for header in trace.mindstorms():
+            if header.mindstorm in held:
+                break
+        else:
             return []
         built = built_from(header)
         for name, _ in header.members:

@@ -15,9 +15,9 @@ from nlsom.event import Decided
 from nlsom.media import FolderStore
 from nlsom.member import wire_id
 from nlsom.phase import Limits
-from nlsom.society import Society, opened_together
+from nlsom.society import Society, narrowed, opened_together
 from nlsom.task import Task
-from nlsom.trace import SqliteTrace, Trace
+from nlsom.trace import SqliteTrace
 from nlsom_serve.app.errors import ApiError, not_found
 from nlsom_serve.app.keys import Account, Keys
 from nlsom_serve.app.ledger import Entry, Ledger
@@ -50,7 +50,7 @@ class House:
         self,
         societies: Sequence[Society],
         *,
-        trace: Trace,
+        trace: SqliteTrace,
         ledger: Ledger,
         media: FolderStore,
         settings: Settings,
@@ -88,13 +88,6 @@ class House:
     def running(self, id: str) -> Run | None:
         """The mindstorm of that id, if it runs or waits."""
         return self._runs.get(id)
-
-    def limits(
-        self, society: Society, *, seconds: float | None, calls: int | None, tokens: int | None
-    ) -> Limits:
-        """What a mindstorm may spend: the least that society, server and request allow."""
-        own = society.limits.narrowed(seconds=self.settings.seconds, tokens=self.settings.tokens)
-        return own.narrowed(seconds=seconds, calls=calls, tokens=tokens)
 
     def admit(self, account: Account, count: int = 1) -> list[Place]:
         """Places for mindstorms of an account.
@@ -282,14 +275,16 @@ async def opened_house(
 ) -> AsyncGenerator[House]:
     """A house whose trace, ledger and pictures are in a folder; open, with its kept mindstorms taken up."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    media = FolderStore(folder / "pictures")
+    trace = SqliteTrace(folder / "trace.sqlite")
+    media = FolderStore(trace.media)
+    made = [narrowed(one, seconds=settings.seconds, tokens=settings.tokens) for one in societies]
     async with AsyncExitStack() as stack:
-        trace = await stack.enter_async_context(SqliteTrace(folder / "trace.sqlite"))
+        await stack.enter_async_context(trace)
         ledger = await stack.enter_async_context(Ledger(folder / "ledger.sqlite"))
-        for society in societies:
+        for society in made:
             society.trace, society.media = trace, media
-        await stack.enter_async_context(opened_together(societies))
-        house = House(societies, trace=trace, ledger=ledger, media=media, settings=settings, keys=keys)
+        await stack.enter_async_context(opened_together(made))
+        house = House(made, trace=trace, ledger=ledger, media=media, settings=settings, keys=keys)
         stack.push_async_callback(house.close)
         await house.resume()
         yield house

@@ -9,17 +9,17 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import JsonValue, StringConstraints
 from starlette.responses import JSONResponse
 
-from nlsom import plugins
+from nlsom import event, plugins
 from nlsom.answers import NotOpen
-from nlsom.event import Asked, Spoke, Stopped
 from nlsom.member import wire_id
 from nlsom.message import Image
 from nlsom.trace import Header
 from nlsom.verdict import Verdict
 from nlsom_serve.app.body import JsonRoute
+from nlsom_serve.app.choices import Asked, read_choices
 from nlsom_serve.app.errors import ApiError, bad, not_found
 from nlsom_serve.app.house import House
 from nlsom_serve.app.ledger import Entry
@@ -35,7 +35,7 @@ from nlsom_serve.app.replies import (
     failures,
 )
 from nlsom_serve.app.run import Run, Seen
-from nlsom_serve.app.shapes import AskedLimits, Seed, Strict, Words
+from nlsom_serve.app.shapes import AskedLimits, Seed, Strict
 from nlsom_serve.app.sse import EventStream, frame, gone
 from nlsom_serve.app.tasks import make_task
 from nlsom_serve.app.told import told_event, told_message, told_turn, told_verdict
@@ -44,7 +44,7 @@ router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindst
 
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Id of a mindstorm.")]
 Key = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Key of a turn.")]
-Option = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+Option = Annotated[str, StringConstraints(min_length=1)]
 
 
 class NewMindstorm(Strict):
@@ -55,6 +55,7 @@ class NewMindstorm(Strict):
         question: What is asked.
         images: Pictures: `data:` URLs; http(s) URLs where the server allows it.
         choices: The options of a multiple choice.
+        find_choices: Whether options are looked for in the question, as in a chat.
         context: What was said before, in plain words.
         seed: The run's seed; the same question with the same seed is the same mindstorm.
         limits: What it may spend.
@@ -62,10 +63,11 @@ class NewMindstorm(Strict):
     """
 
     society: Annotated[str, StringConstraints(max_length=200)]
-    question: Words = ""
+    question: str = ""
     images: list[str] = []
-    choices: Annotated[list[Option], Field(max_length=500)] = []
-    context: Words = ""
+    choices: list[Option] = []
+    find_choices: bool = False
+    context: str = ""
     seed: Seed | None = None
     limits: AskedLimits = AskedLimits()
     wait: bool = False
@@ -74,7 +76,7 @@ class NewMindstorm(Strict):
 class PersonsAnswer(Strict):
     """What a person answers."""
 
-    answer: Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
+    answer: Annotated[str, StringConstraints(min_length=1)]
 
 
 @router.post(
@@ -91,18 +93,19 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
     society = house.society(new.society)
     if len(set(new.choices)) != len(new.choices):
         raise bad("two choices are the same", param="choices")
+    asked = read_choices(new.question) if new.find_choices else Asked(new.question)
     places = house.admit(account)
     try:
         task = await make_task(
             house,
             society,
-            question=new.question,
+            question=asked.question,
             pictures=new.images,
-            choices=new.choices,
+            choices=new.choices or asked.choices,
             context=new.context,
         )
         want = new.limits
-        limits = house.limits(society, seconds=want.seconds, calls=want.calls, tokens=want.tokens)
+        limits = society.limits.narrowed(seconds=want.seconds, calls=want.calls, tokens=want.tokens)
         run = await house.begin(
             places.pop(), account, new.society, task, seed=new.seed, limits=limits, kept=True
         )
@@ -232,7 +235,7 @@ async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
                     seen = coming.result()
                 except StopAsyncIteration:
                     return
-                waits = house.answers.get(seen.event.key) if isinstance(seen.event, Asked) else None
+                waits = house.answers.get(seen.event.key) if isinstance(seen.event, event.Asked) else None
                 yield frame(told_event(seen.event, waits), event=seen.event.kind, id=seen.number)
         finally:
             ending.cancel()
@@ -244,7 +247,7 @@ async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
     kind = plugins.load("tasks", header.kind)
     entry = await house.entry(id)
     reason = entry.reason if entry is not None and entry.reason else "it did not come to a verdict"
-    last = ending(id, verdict) if verdict is not None else Stopped(mindstorm=id, reason=reason)
+    last = ending(id, verdict) if verdict is not None else event.Stopped(mindstorm=id, reason=reason)
 
     async def frames() -> AsyncGenerator[bytes]:
         for one in [Seen(beginning(header, kind), None), *seen, Seen(last, None)]:
@@ -341,7 +344,7 @@ async def _detail(house: House, id: str) -> MindstormDetail:
         card = await _card(house, header, verdict)
     return MindstormDetail(
         **card.model_dump(),
-        messages=[told_message(one.event.message) for one in seen if isinstance(one.event, Spoke)],
+        messages=[told_message(one.event.message) for one in seen if isinstance(one.event, event.Spoke)],
         waiting=[OpenTurnCard(**told_turn(turn)) for turn in run.waiting()] if run is not None else [],
         verdict=told_verdict(verdict) if verdict is not None else None,
     )

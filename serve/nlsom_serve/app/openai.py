@@ -83,7 +83,7 @@ async def complete(asked: ChatRequest, request: Request, house: TheHouse, accoun
             schema=dict(shape.json_schema.json_schema) if isinstance(shape, AsSchema) else None,
         )
         want = asked.nlsom.limits
-        limits = house.limits(society, seconds=want.seconds, calls=want.calls, tokens=want.tokens)
+        limits = society.limits.narrowed(seconds=want.seconds, calls=want.calls, tokens=want.tokens)
         seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
         runs: list[Run] = []
         for number in range(count):

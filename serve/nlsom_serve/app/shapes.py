@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from nlsom_serve.app.errors import Refused
 
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Words = Annotated[str, StringConstraints(max_length=1_000_000)]
 
 
 class Strict(BaseModel):
@@ -19,10 +18,10 @@ class Strict(BaseModel):
 
 
 class TextPart(Strict):
-    """Words."""
+    """str."""
 
     type: Literal["text"]
-    text: Words
+    text: str
 
 
 class ImageUrl(Strict):
@@ -53,7 +52,7 @@ class ChatMessage(BaseModel):
     model_config = ConfigDict(strict=True)
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: Words | list[Part] | None = None
+    content: str | list[Part] | None = None
     name: str | None = None
 
 
@@ -117,9 +116,7 @@ class Extension(Strict):
     """
 
     limits: AskedLimits = AskedLimits()
-    choices: Annotated[
-        list[Annotated[str, StringConstraints(min_length=1, max_length=2000)]], Field(max_length=500)
-    ] = []
+    choices: list[Annotated[str, StringConstraints(min_length=1)]] = []
 
 
 class ChatRequest(Strict):
@@ -138,12 +135,12 @@ class ChatRequest(Strict):
     }
 
     model: Annotated[str, StringConstraints(max_length=200)]
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=2000)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1)]
     seed: Seed | None = None
     n: Annotated[int, Field(ge=1, le=128)] | None = None
     max_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1, lt=2**31)] | None = None
-    stop: Words | Annotated[list[Words], Field(max_length=16)] | None = None
+    stop: str | Annotated[list[str], Field(max_length=16)] | None = None
     response_format: Annotated[AsText | AsObject | AsSchema, Field(discriminator="type")] | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None

@@ -11,7 +11,7 @@ import sys
 import typer
 
 from nlsom.errors import NlsomError
-from nlsom_serve.cli import agents, ask, bench, doctor, models, replay, serve, societies, traces
+from nlsom_serve.cli import agents, ask, bench, doctor, models, replay, serve, societies, traces, worker
 from nlsom_serve.cli.screen import fail
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ app.add_typer(bench.app, name="bench")
 app.command("serve")(serve.serve)
 app.command("replay")(replay.replay)
 app.add_typer(traces.app, name="traces")
+app.command("worker")(worker.worker)
 app.command("doctor")(doctor.doctor)
 
 

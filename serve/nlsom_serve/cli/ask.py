@@ -13,6 +13,7 @@ from nlsom.errors import NoVerdict
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import (
     AsJson,
+    BusUrl,
     Choices,
     Images,
     Models,
@@ -39,6 +40,7 @@ def ask(
     seed: Seed = 0,
     trace: TraceFile = None,
     retry_failed: RetryFailed = False,
+    bus: BusUrl = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -46,7 +48,20 @@ def ask(
 
     Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
     """
-    _run(society, question, image, read_choices(choices), model, set, seed, trace, retry_failed, json, quiet)
+    _run(
+        society,
+        question,
+        image,
+        read_choices(choices),
+        model,
+        set,
+        seed,
+        trace,
+        retry_failed,
+        bus,
+        json,
+        quiet,
+    )
 
 
 def caption(
@@ -57,6 +72,7 @@ def caption(
     seed: Seed = 0,
     trace: TraceFile = None,
     retry_failed: RetryFailed = False,
+    bus: BusUrl = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -66,7 +82,7 @@ def caption(
     """
     if not image:
         raise typer.BadParameter("a caption needs a picture: --image PATH_OR_URL")
-    _run(society, None, image, (), model, set, seed, trace, retry_failed, json, quiet)
+    _run(society, None, image, (), model, set, seed, trace, retry_failed, bus, json, quiet)
 
 
 def _run(
@@ -79,12 +95,13 @@ def _run(
     seed: int,
     trace: Path | None,
     retry_failed: bool,
+    bus: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     async def work() -> Verdict:
         async with opened(
-            society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed
+            society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed, bus=bus
         ) as made:
             pictures = [picture(one) for one in images or ()]
             task = await made.make_task(question, images=pictures, choices=choices)

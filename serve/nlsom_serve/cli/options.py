@@ -9,13 +9,16 @@ from typing import Annotated
 
 import typer
 
+from nlsom.bus.nats import NatsBus
 from nlsom.config import load, shipped
 from nlsom.errors import UsageError
 from nlsom.media import FolderStore
 from nlsom.society import Society
 from nlsom.trace import SqliteTrace
+from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_serve.cli.fetching import fetch
+from nlsom_serve.cli.terminal import Terminal, has_people, seat_people
 from nlsom_societies.samples import sample
 
 
@@ -63,6 +66,14 @@ TraceFile = Annotated[
     Path | None,
     typer.Option("--trace", metavar="FILE", help="Keeps every outcome; run again, it goes on where it was."),
 ]
+BusUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--bus",
+        metavar="nats://HOST:PORT",
+        help="Asks members that workers host there (`nlsom worker`), instead of hosting them here.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Prints one JSON object instead.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Prints the answer only.")]
 RetryFailed = Annotated[
@@ -99,7 +110,7 @@ def fetch_missing(society: Society) -> None:
     for model in {
         id(model): model for seat in society.seats if (model := getattr(seat.agent, "model", None))
     }.values():
-        if isinstance(model, Embedded) and (name := model.missing()) is not None:
+        if isinstance(model, Embedded | Sentences) and (name := model.missing()) is not None:
             fetch(name)
 
 
@@ -111,6 +122,7 @@ async def opened(
     overrides: Sequence[str] | None,
     trace: Path | None,
     retry_failed: bool = False,
+    bus: str | None = None,
 ) -> AsyncGenerator[Society]:
     """A society from the options that all commands share, with its trace; both open."""
     store = SqliteTrace(trace) if trace is not None else None
@@ -122,8 +134,13 @@ async def opened(
         media=FolderStore(store.media) if store is not None else None,
         retry_failed=retry_failed,
     )
-    fetch_missing(made)
+    if bus is None:
+        fetch_missing(made)
     async with AsyncExitStack() as stack:
+        if bus is not None:
+            made.bus = await stack.enter_async_context(NatsBus(bus, society=made.name, digest=made.cast))
         if store is not None:
             await stack.enter_async_context(store)
+        if has_people(made):
+            seat_people(made, Terminal())
         yield await stack.enter_async_context(made)

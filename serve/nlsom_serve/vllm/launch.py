@@ -9,7 +9,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from nlsom.errors import ModelUnavailable, UsageError
-from nlsom_serve.vllm import guard, log, state
+from nlsom_serve.vllm import guard, log, ports, state
 from nlsom_serve.vllm.profiles import Profile
 from nlsom_serve.vllm.state import Server
 
@@ -55,6 +54,8 @@ class Launch:
         command: The command line.
         config: Text of the file that the command reads (vLLM's own YAML).
         config_path: Where it is written.
+        host: Where the server will listen.
+        port: On which port.
         url: Where the server will answer.
         env: Environment variables that are set for it.
     """
@@ -63,6 +64,8 @@ class Launch:
     command: tuple[str, ...]
     config: str
     config_path: Path
+    host: str
+    port: int
     url: str
     env: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -135,7 +138,7 @@ def prepare(profile: Profile, command: tuple[str, ...], *, taken: set[int]) -> L
     Args:
         profile: The server.
         command: What `find_vllm` found.
-        taken: Ports that other servers of the same call will take; this one's is added.
+        taken: Ports of other servers, also of those that the same call will start; this one's is added.
 
     Raises:
         UsageError: The model's folder is missing, or it takes a port that is taken.
@@ -148,33 +151,21 @@ def prepare(profile: Profile, command: tuple[str, ...], *, taken: set[int]) -> L
     host = str(profile.vllm["host"])
     asked = profile.vllm.get("port")
     if asked is None:
-        port = next((n for n in range(8000, 9000) if n not in taken and _is_free(host, n)), None)
+        port = next((n for n in range(8000, 9000) if n not in taken and ports.is_free(host, n)), None)
         if port is None:
             raise ModelUnavailable(f"{profile.name}: no port from 8000 to 8999 is free on {host}")
     else:
         port = int(profile.number("port", 0))
-        if port in taken or not _is_free(host, port):
-            raise UsageError(
-                f"{profile.name}: port {port} is in use on {host}: stop what listens there (`nlsom models "
-                "status` shows our own), or set another `port` in the profile, or none to have one chosen"
-            )
+        if port in taken or not ports.is_free(host, port, lingering=True):
+            raise ports.in_use(host, port)
     taken.add(port)
     config = json.dumps(profile.vllm | {"port": port}, indent=2, sort_keys=True)  # JSON is YAML
     path = state.path_of(profile.name).with_suffix(".vllm.yaml")
     near = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 (compared, not bound)
     near = f"[{near}]" if ":" in near else near
     full = (*command, "serve", "--config", str(path))
-    return Launch(profile, full, config, path, f"http://{near}:{port}", dict(profile.facts.env))
-
-
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
+    url = f"http://{near}:{port}"
+    return Launch(profile, full, config, path, host, port, url, dict(profile.facts.env))
 
 
 def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
@@ -183,7 +174,11 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
     Returns:
         The server, and for one that is not detached a file descriptor: the server ends when it is closed,
         which the kernel does when this process ends in whatever way.
+
+    Raises:
+        UsageError: Its port has been taken since it was prepared.
     """
+    kept = ports.reserve(launch.host, launch.port, lingering="port" in launch.profile.vllm)
     server_log = launch.config_path.with_suffix("").with_suffix(".log")
     server_log.parent.mkdir(parents=True, exist_ok=True)
     launch.config_path.write_text(launch.config)
@@ -193,18 +188,21 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
     reads, holds = (None, None) if detach else os.pipe()
     written = os.open(server_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     given = reads if reads is not None else os.open(os.devnull, os.O_RDONLY)
+    # The guard holds the port from now on; the server does not get that socket, and binds its own.
+    passed = ((given, 0), (written, 1), (written, 2), (kept.fileno(), 3))
     try:
         # Not asyncio's subprocess, whose transport kills what still runs when the loop closes.
         pid = os.posix_spawn(
             command[0],
             command,
             env,
-            file_actions=[(os.POSIX_SPAWN_DUP2, *fds) for fds in ((given, 0), (written, 1), (written, 2))],
+            file_actions=[(os.POSIX_SPAWN_DUP2, *fds) for fds in passed],
             setsid=True,
         )
     finally:
         os.close(given)
         os.close(written)
+        kept.close()
     server = Server(
         name=launch.profile.name,
         model=launch.profile.served,
@@ -246,7 +244,7 @@ async def wait_ready(server: Server, progress: Report | None = None, *, patience
                     report(stage)
             if not alive:
                 raise ModelUnavailable(await asyncio.to_thread(_why_ended, server))
-            if await healthy(client, server):
+            if await healthy(client, server) and await asyncio.to_thread(_is_ours, server):
                 report("serving")
                 return
             if time.monotonic() - started > patience:
@@ -263,6 +261,10 @@ async def healthy(client: httpx.AsyncClient, server: Server) -> bool:
         return (await client.get(f"{server.url}/health")).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def _is_ours(server: Server) -> bool:
+    return ports.listens(int(server.url.rpartition(":")[2]), server.pids)
 
 
 def _reap_or_alive(server: Server) -> bool:

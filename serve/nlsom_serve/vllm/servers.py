@@ -47,8 +47,9 @@ async def prepared(specs: Sequence[str], *, python: str | None = None) -> tuple[
         raise UsageError("servers are started on Linux only; elsewhere start one yourself and give its URL")
     profiles = await asyncio.to_thread(_all, specs)
     command = await find_vllm(python)
-    running = {server.name for server in await asyncio.to_thread(state.servers)}
-    taken: set[int] = set()
+    servers = await asyncio.to_thread(state.servers)
+    running = {server.name for server in servers}
+    taken = {int(server.url.rpartition(":")[2]) for server in servers}
     return tuple(
         prepare(_without_port(profile) if profile.name in running else profile, command, taken=taken)
         for profile in profiles

@@ -1,0 +1,186 @@
+"""`NatsBus`: hosting and asking over one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Self
+
+from nlsom.agent import Agent
+from nlsom.bus.memory import MemoryBus
+from nlsom.bus.nats.caller import Calling
+from nlsom.bus.nats.link import Link, token
+from nlsom.bus.nats.objects import Objects
+from nlsom.bus.nats.worker import Hosting
+from nlsom.errors import BusClosed
+from nlsom.event import Event
+from nlsom.media import MediaStore
+from nlsom.message import Said
+from nlsom.turn import Turn
+
+_DAY = 86_400.0
+
+
+class NatsBus:
+    """A bus over NATS: members are hosted by any process on it, and asked from any other.
+
+    Use it as an async context manager. Events stay in the process of the scheduler that publishes them.
+
+        async with NatsBus("nats://127.0.0.1:4222", society="vqa-monarchy") as bus:
+            async with nlsom.load("vqa-monarchy", bus=bus) as society:
+                verdict = await society.ask("What animal is this?")
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        society: str = "society",
+        digest: str = "",
+        media: MediaStore | None = None,
+        beat: float = 1.0,
+        silence: float = 10.0,
+        patience: float = 5.0,
+    ) -> None:
+        """A bus, not yet connected.
+
+        Args:
+            url: Of a NATS server, or several by commas; see `nlsom.bus.nats.login.login`.
+            society: Name of the society; members of other societies are on other subjects.
+            digest: What the members of the society are (`Society.cast`); workers have to have the same.
+            media: Where pictures that turns refer to are kept on a worker.
+            beat: Seconds between two checks of what is in flight.
+            silence: Seconds after which a worker, or a caller, that says nothing is given up. NATS says at
+                once when a process is gone; this is for those that hang or are cut off.
+            patience: Seconds to wait for a connection, and for somebody to take over from a lost worker.
+        """
+        self.id = f"{token(socket.gethostname())[:20]}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._beat, self._silence = beat, silence
+        self._link = Link(url, name=f"nlsom {self.id}", patience=patience)
+        self._space = f"nlsom.{token(society)}"
+        self._digest, self._patience = digest, patience
+        self._media = media or MediaStore()
+        self._events = MemoryBus()
+        self._parts: tuple[Calling, Hosting, Objects] | None = None
+        self._beating: asyncio.Task[None] | None = None
+        self._lost = asyncio.Event()
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        await self._link.open()
+        objects = Objects(self._link.client, "nlsom", 7 * _DAY)
+        calling = Calling(
+            self._link,
+            objects,
+            id=self.id,
+            space=self._space,
+            society=self._digest,
+            patience=self._patience,
+        )
+        hosting = Hosting(
+            self._link, objects, self._media, id=self.id, space=self._space, society=self._digest
+        )
+        await calling.open()
+        self._parts = calling, hosting, objects
+        self._link.back += [calling.back, hosting.back]
+        self._link.gone += [self._lost.set, lambda: calling.fail("the NATS server is gone")]
+        self._beating = asyncio.create_task(self._keep_beating(calling, hosting))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def host(self, address: str, agent: Agent, *, limit: int | None = None) -> None:
+        """Answers for `address` with `agent`; see `Bus.host`. Other processes may host it too."""
+        _, hosting, _ = self._open()
+        await hosting.host(address, agent, limit)
+
+    def request(
+        self, turn: Turn, *, to: str, deadline: float | None = None
+    ) -> Coroutine[Any, Any, Said | None]:
+        """Asks the agent at `to`; see `Bus.request`.
+
+        Raises:
+            WorkerLost: The worker is gone, and no other hosts the member.
+            WorkerRefused: The worker's society, agent or version is another.
+            Unavailable: A picture cannot be carried there.
+        """
+        calling, _, _ = self._open()
+        return calling.request(turn, to, deadline)
+
+    async def describe(self, addresses: Sequence[str]) -> list[str]:
+        """The identities of the agents at these addresses; see `Bus.describe`.
+
+        Raises:
+            WorkerRefused: A worker's society or version is another, or workers host different agents.
+        """
+        calling, _, _ = self._open()
+        return await calling.describe(addresses)
+
+    @property
+    def observed(self) -> bool:
+        """Whether anybody in this process listens."""
+        return self._events.observed
+
+    def publish(self, event: Event) -> None:
+        """Hands an event to all in this process who listen; see `Bus.publish`."""
+        self._events.publish(event)
+
+    def listen(
+        self, mindstorm: str | None = None, *, backlog: int = 4096
+    ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """Listens to the events of a mindstorm, or of all; see `Bus.listen`."""
+        return self._events.listen(mindstorm, backlog=backlog)
+
+    async def leave(self, seconds: float) -> None:
+        """Takes no more turns, and lets those under way end for so many seconds."""
+        _, hosting, _ = self._open()
+        await hosting.leave(seconds)
+
+    async def gone(self) -> None:
+        """Waits until the connection is given up.
+
+        Raises:
+            BusClosed: Then.
+        """
+        await self._lost.wait()
+        raise BusClosed("the NATS server is gone; start it, then this again")
+
+    async def close(self) -> None:
+        """Closes the bus; see `Bus.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._events.close()
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+        if self._parts is not None:
+            calling, hosting, objects = self._parts
+            await calling.close("the bus was closed")
+            await hosting.close()
+            await objects.close()
+        await self._link.close()
+
+    def _open(self) -> tuple[Calling, Hosting, Objects]:
+        if self._closed or self._parts is None or self._link.client.is_closed:
+            raise BusClosed("the bus is closed" if self._parts else "open the bus first: `async with bus:`")
+        return self._parts
+
+    async def _keep_beating(self, calling: Calling, hosting: Hosting) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(self._beat)
+            now = loop.time()
+            if now - before > 2 * self._beat + 0.5:
+                # We were held up ourselves: what others said in the meantime is still unread.
+                calling.back()
+                continue
+            if self._link.up:
+                await calling.beat(now, self._silence, self._beat)
+                hosting.beat(now, self._silence)

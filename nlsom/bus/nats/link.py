@@ -1,0 +1,150 @@
+"""The connection to NATS, and the way out: what is sent in one turn of the event loop goes out together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from nlsom.bus.nats.login import login
+from nlsom.errors import ExtraMissing, Unavailable
+
+_LOG = logging.getLogger("nlsom.bus.nats")
+
+
+class Link:
+    """A client of nats-py, with everything set that would otherwise drop messages in silence.
+
+    Attributes:
+        client: The client; set by `open`.
+        back: Called after each reconnection.
+        gone: Called once, when the connection is given up.
+    """
+
+    def __init__(self, url: str, *, name: str, patience: float) -> None:
+        self.client: Any = None
+        self.back: list[Callable[[], None]] = []
+        self.gone: list[Callable[[], None]] = []
+        self._url, self._name, self._patience = url, name, patience
+
+    async def open(self) -> None:
+        """Connects.
+
+        Raises:
+            Unavailable: No server is there, or it does not let us in.
+            ExtraMissing: nats-py is not installed.
+            UsageError: The URL is wrong.
+        """
+        try:
+            import nats
+            from nats.errors import Error
+        except ImportError as error:
+            raise ExtraMissing("the NATS bus", "nats") from error
+        options = login(self._url)
+        try:
+            async with asyncio.timeout(self._patience):
+                self.client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
+                    **options,
+                    name=self._name,
+                    error_cb=self._error,
+                    reconnected_cb=self._reconnected,
+                    closed_cb=self._closed,
+                    allow_reconnect=True,
+                    connect_timeout=max(1, int(self._patience)),
+                    reconnect_time_wait=0.2,  # pyright: ignore[reportArgumentType]
+                    max_reconnect_attempts=max(5, int(self._patience * 10)),
+                    pending_size=256 * 2**20,
+                    flusher_queue_size=65_536,
+                    skip_subject_validation=True,
+                )
+        except (Error, OSError, TimeoutError) as error:
+            what = str(error) or type(error).__name__
+            raise Unavailable(f"no NATS server at {_shown(self._url)} lets us in: {what}") from error
+
+    @property
+    def up(self) -> bool:
+        """Whether the server is there just now."""
+        return bool(self.client.is_connected)
+
+    @property
+    def most(self) -> int:
+        """Bytes of the largest message that we make: what the server carries, less room for a head."""
+        return int(self.client.max_payload) - 4096
+
+    async def subscribe(self, subject: str, take: Callable[[Any], Awaitable[None]]) -> None:
+        """Takes all messages of a subject, from now on; none is dropped here, however many wait."""
+        await self.client.subscribe(subject, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
+        await (
+            self.client.flush()
+        )  # Now the server knows; else who asks at once would be told that nobody listens.
+
+    async def send(self, subject: str, data: bytes, reply: str = "") -> None:
+        """Sends a message; while the server is away it waits in a buffer.
+
+        Raises:
+            Unavailable: The connection is given up, or the buffer is full.
+        """
+        from nats.errors import Error
+
+        try:
+            await self.client.publish(subject, data, reply=reply)
+        except Error as error:
+            raise Unavailable(f"NATS takes no message: {str(error) or type(error).__name__}") from error
+
+    async def close(self) -> None:
+        """Sends what waits, and disconnects."""
+        if self.client is not None:
+            await self.client.close()
+
+    async def _error(self, error: Exception) -> None:
+        # Also a "slow consumer" of the server, which then cuts us off: what was lost is asked for again.
+        _LOG.warning("NATS: %s", str(error) or type(error).__name__)
+
+    async def _reconnected(self) -> None:
+        for tell in self.back:
+            tell()
+
+    async def _closed(self) -> None:
+        for tell in self.gone:
+            tell()
+
+
+class Sender:
+    """Gathers what is to be sent and hands it on in one go, once everybody who runs now had their say."""
+
+    def __init__(self, send: Callable[[], Awaitable[None]]) -> None:
+        self._send = send
+        self._wake = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    def ring(self) -> None:
+        """Something is to be sent."""
+        self._wake.set()
+
+    async def close(self) -> None:
+        """Sends what is left, and ends."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self._send()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._send()
+
+
+def token(text: str) -> str:
+    """A text as one token of a subject."""
+    from nlsom.member import wire_id
+
+    return wire_id(text).replace(".", "_")
+
+
+def _shown(url: str) -> str:
+    """A URL without its secrets."""
+    return ",".join(
+        f"{scheme}://{rest.rpartition('@')[2]}"
+        for scheme, _, rest in (one.strip().partition("://") for one in url.split(","))
+    )

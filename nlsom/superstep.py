@@ -1,0 +1,56 @@
+"""A superstep: one phase under way, for the scheduler that runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from nlsom.budget import Budget
+from nlsom.errors import NlsomError
+from nlsom.form import Form
+from nlsom.message import Message
+from nlsom.program import Step
+from nlsom.turn import Turn
+from nlsom.verdict import Abstention
+
+LIMIT = "limit of seconds"
+LATE = "seconds of the phase"
+"""Why a phase was closed: the mindstorm's time is over, or its own."""
+
+REFUSED = "over the budget of "
+"""How the cause of an abstention begins that a budget is the reason for."""
+
+
+@dataclass(slots=True)
+class Superstep:
+    """One phase under way: its turns, what came of them, and whether it was closed early."""
+
+    step: Step
+    round: int
+    form: Form
+    turns: list[tuple[int, Turn]]
+    done: set[int] = field(default_factory=set[int])
+    messages: dict[int, Message] = field(default_factory=dict[int, Message])
+    missed: dict[int, Abstention] = field(default_factory=dict[int, Abstention])
+    meters: dict[int, Budget] = field(default_factory=dict[int, Budget])
+    tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
+    closed: str | None = None
+    failed: NlsomError | None = None
+
+    @property
+    def alone(self) -> str:
+        """The one who is asked, where members are asked in turn; "" where they are asked together."""
+        return "" if self.step.ask.order == "together" else self.turns[0][1].member.name
+
+    def close(self, reason: str) -> None:
+        """Ends the phase: whoever has not answered is cancelled."""
+        if self.closed is None:
+            self.closed = reason
+            for task in self.tasks:
+                task.cancel()
+
+    def fail(self, error: NlsomError) -> None:
+        """Ends the mindstorm with an error."""
+        if self.failed is None:
+            self.failed = error
+            self.close("failed")

@@ -1,0 +1,104 @@
+"""People at the terminal: their turns are shown on standard error, and answered on standard input."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from rich.console import Console
+from rich.markup import escape
+
+from nlsom.answers import Answered, Answers
+from nlsom.errors import DeadlineExceeded
+from nlsom.society import Society
+from nlsom.turn import Turn
+from nlsom_serve.cli.screen import err
+
+
+class Terminal(Answers):
+    """Where a person answers who sits at the terminal: one turn after the other, a line each.
+
+    Args:
+        fd: What is read; standard input by default. At its end, nothing more is said.
+        console: Where turns are shown.
+    """
+
+    __slots__ = ("_console", "_fd", "_one_at_a_time", "_rest")
+
+    def __init__(self, fd: int | None = None, console: Console = err) -> None:
+        super().__init__()
+        self._fd = sys.stdin.fileno() if fd is None else fd
+        self._console = console
+        self._one_at_a_time = asyncio.Lock()
+        self._rest = b""
+
+    async def ask(self, turn: Turn, *, seconds: float | None = None) -> str:
+        """Shows the turn and waits for a line; the time runs from when it is shown.
+
+        Raises:
+            DeadlineExceeded: Nothing was typed in time.
+        """
+        async with self._one_at_a_time:
+            self._show(turn, seconds)
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._line()
+            except TimeoutError:
+                self._console.print("[yellow]too late[/]")
+                raise DeadlineExceeded(
+                    f"{turn.member.name!r} did not answer within {seconds:g} seconds"
+                ) from None
+
+    def _show(self, turn: Turn, seconds: float | None) -> None:
+        within = "" if seconds is None else f", within {seconds:g} seconds"
+        self._console.print(f"\n[bold]{escape(turn.member.name)}, it is your turn[/]{within}.")
+        for message in turn.heard:
+            words = " ".join(message.text.split())
+            self._console.print(f"  [dim]{escape(message.sender)}: {escape(words)}[/]", soft_wrap=True)
+        told = "\n".join(part for part in (turn.task.describe(), turn.ask, turn.form.instruct()) if part)
+        self._console.print(escape(told), soft_wrap=True)
+        self._console.print("[bold]>[/] ", end="")
+
+    async def _line(self) -> str:
+        while b"\n" not in self._rest:
+            data = await self._read()
+            if not data:
+                line, self._rest = self._rest, b""
+                return line.decode(errors="replace")
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode(errors="replace")
+
+    async def _read(self) -> bytes:
+        """Reads what is there, without a thread: one that waits for a key could never be ended."""
+        loop = asyncio.get_running_loop()
+        there = asyncio.Event()
+        try:
+            loop.add_reader(self._fd, there.set)
+        except PermissionError:
+            return os.read(self._fd, 65536)  # a file: it never keeps anybody waiting
+        try:
+            await there.wait()
+        finally:
+            loop.remove_reader(self._fd)
+        return os.read(self._fd, 65536)
+
+
+def seat_people(society: Society, answers: Answers) -> None:
+    """Says where people answer who are members of a society, or of one nested in it."""
+    for seat in society.seats:
+        if isinstance(seat.agent, Answered):
+            seat.agent.answers = answers
+        inner = getattr(seat.agent, "society", None)
+        if isinstance(inner, Society):
+            seat_people(inner, answers)
+
+
+def has_people(society: Society) -> bool:
+    """Whether a person is a member of a society, or of one nested in it."""
+    agents = [seat.agent for seat in society.seats]
+    nested = (getattr(agent, "society", None) for agent in agents)
+    return any(isinstance(agent, Answered) for agent in agents) or any(
+        isinstance(inner, Society) and has_people(inner) for inner in nested
+    )

@@ -1,0 +1,73 @@
+"""`nlsom worker`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from nlsom.bus.nats import NatsBus
+from nlsom.config import load
+from nlsom.media import FolderStore
+from nlsom_agents.local.catalog import home
+from nlsom_serve.cli.options import Models, Overrides, fetch_missing, read_models
+from nlsom_serve.cli.screen import err
+
+
+def worker(
+    society: Annotated[
+        str, typer.Option("--society", metavar="SOCIETY", help="An installed society, or a YAML file.")
+    ],
+    bus: Annotated[
+        str,
+        typer.Option(
+            "--bus", metavar="nats://HOST:PORT", help="The NATS server; several by commas.", envvar="NATS_URL"
+        ),
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="MEMBER", help="Hosts this member, group or role only; repeatable."),
+    ] = None,
+    model: Models = None,
+    set: Overrides = None,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", metavar="FOLDER", help="Where pictures are kept.")
+    ] = None,
+    grace: Annotated[
+        float, typer.Option("--grace", metavar="SECONDS", help="How long turns under way may take to end.")
+    ] = 30.0,
+) -> None:
+    """Hosts members of a society for schedulers on other machines, until it is told to stop.
+
+    Workers that host the same member share its load. Give every worker, and `nlsom ask --bus`, the same
+    file, --model and --set.
+
+    Example: `nlsom worker --bus nats://10.0.0.1:4222 --society vqa-monarchy --only expert`
+    """
+    made = load(society, models=read_models(model), overrides=set or ())
+    fetch_missing(made)
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        media = FolderStore(cache or home() / "media")
+        async with (
+            NatsBus(bus, society=made.name, digest=made.cast, media=media) as hub,
+            made.hosted(hub, only or ()) as names,
+        ):
+            err.print(f"[dim]hosting {escape(', '.join(names))} of {escape(made.name)} at {hub.id}[/]")
+            gone = asyncio.create_task(hub.gone())
+            stopped = asyncio.create_task(stop.wait())
+            await asyncio.wait((gone, stopped), return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            if gone.done():
+                gone.result()
+            gone.cancel()
+            await hub.leave(grace)
+
+    asyncio.run(work())

@@ -1,0 +1,61 @@
+// The society's drawing, made by the server, that lights up: who is asked, who speaks, and who hears it.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export class Graph {
+  constructor(place) {
+    this.place = place;
+    this.discs = new Map();
+  }
+
+  /** Shows a drawing; `seats` tell who hears whom, in the order of its discs. */
+  show(svg, seats) {
+    const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+    this.svg = document.importNode(parsed, true);
+    this.place.replaceChildren(this.svg);
+    const discs = [...this.svg.querySelectorAll("circle:has(title)")]; // the legend and hubs have no title
+    this.discs = new Map(seats.map((seat, at) => [seat.name, discs[at]]).filter(([, disc]) => disc));
+    this.listeners = new Map(seats.map((seat) => [seat.name, []]));
+    for (const seat of seats) {
+      for (const heard of seat.hears ?? seats.map((other) => other.name)) {
+        if (heard !== seat.name) this.listeners.get(heard)?.push(seat.name);
+      }
+    }
+    this.lines = document.createElementNS(SVG, "g");
+    this.svg.insertBefore(this.lines, this.svg.querySelector("circle"));
+  }
+
+  reset() {
+    for (const disc of this.discs.values()) disc.classList.remove("thinking", "speaking", "absent", "voted");
+    this.lines?.replaceChildren();
+  }
+
+  asks(name) {
+    this.discs.get(name)?.classList.add("thinking");
+  }
+
+  speaks(name, voted) {
+    const disc = this.discs.get(name);
+    if (!disc) return;
+    disc.classList.remove("thinking");
+    disc.classList.add("speaking");
+    if (voted) disc.classList.add("voted");
+    const path = document.createElementNS(SVG, "path");
+    const [x, y] = [disc.getAttribute("cx"), disc.getAttribute("cy")];
+    const ends = this.listeners.get(name).map((other) => this.discs.get(other)).filter(Boolean);
+    path.setAttribute("d", ends.map((end) => `M${x} ${y}L${end.getAttribute("cx")} ${end.getAttribute("cy")}`).join(""));
+    const crowd = ends.length > 24;
+    path.setAttribute("class", crowd ? "says crowd" : "says");
+    if (this.lines.childElementCount < (crowd ? 3 : 40)) this.lines.append(path); // more would be a blot
+    setTimeout(() => {
+      disc.classList.remove("speaking");
+      path.remove();
+    }, 1400);
+  }
+
+  abstains(name) {
+    const disc = this.discs.get(name);
+    disc?.classList.remove("thinking");
+    disc?.classList.add("absent");
+  }
+}

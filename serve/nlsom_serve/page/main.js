@@ -1,0 +1,188 @@
+// The page: ask a society, watch it think, open what it thought before, take a seat.
+
+import * as api from "./api.js";
+import { $, element, problem } from "./dom.js";
+import { Graph } from "./graph.js";
+import { Pictures } from "./pictures.js";
+import { Seat } from "./seat.js";
+import { Storm } from "./storm.js";
+
+const graph = new Graph($("graph"));
+const storm = new Storm(graph);
+const seat = new Seat();
+const pictures = new Pictures();
+let watching = new AbortController();
+let shown = null;
+let oldest = null;
+
+/** Runs what a person asked for; asks for a key where one is needed, and says what went wrong. */
+async function trying(work) {
+  problem("problem", "");
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error.name === "AbortError") return undefined;
+      if (error.status !== 401) {
+        problem("problem", error.message);
+        return undefined;
+      }
+      await askForKey();
+    }
+  }
+}
+
+function askForKey() {
+  return new Promise((done) => {
+    const dialog = $("key-dialog");
+    dialog.addEventListener(
+      "close",
+      () => {
+        api.setKey($("key").value);
+        $("key").value = "";
+        done();
+      },
+      { once: true },
+    );
+    dialog.showModal();
+  });
+}
+
+async function showSociety(id) {
+  if (shown === id) return;
+  const [told, svg] = await Promise.all([
+    api.get(`/v1/societies/${encodeURIComponent(id)}`),
+    api.getText(`/v1/societies/${encodeURIComponent(id)}/graph.svg`),
+  ]);
+  $("about").textContent = told.about;
+  $("society").value = id;
+  graph.show(svg, told.seats);
+  shown = id;
+}
+
+function take(id, one) {
+  storm.take(one);
+  if (one.event === "asked" && one.data.waits) seat.asks(id, one.data.waits);
+  if (one.event === "spoke") seat.over(one.data.sender);
+  if (one.event === "abstained") seat.over(one.data.member);
+}
+
+function begin(id) {
+  watching.abort();
+  watching = new AbortController();
+  storm.clear();
+  seat.clear();
+  $("replay").hidden = true;
+  if (location.hash !== `#${id}`) history.pushState(null, "", `#${id}`);
+  return watching.signal;
+}
+
+async function follow(id) {
+  const signal = begin(id);
+  storm.startClock();
+  $("cancel").hidden = false;
+  try {
+    await api.watch(id, (one) => take(id, one), signal);
+  } finally {
+    if (!signal.aborted) {
+      storm.stopClock();
+      seat.clear();
+      $("cancel").hidden = true;
+      $("replay").hidden = false;
+      await listPast();
+    }
+  }
+}
+
+async function showPictures(id, count) {
+  const urls = await Promise.all(
+    Array.from({ length: count }, async (_, at) =>
+      URL.createObjectURL(await api.getBlob(`/v1/mindstorms/${id}/images/${at}`)),
+    ),
+  );
+  for (const image of $("shown").querySelectorAll("img")) URL.revokeObjectURL(image.src);
+  $("shown").replaceChildren(
+    ...urls.map((src, at) => element("li", {}, element("img", { src, alt: `Picture ${at + 1} of the question` }))),
+  );
+}
+
+/** Shows a mindstorm: as it happens, or at once if it is over. */
+async function open(id) {
+  const told = await api.get(`/v1/mindstorms/${id}`);
+  await showSociety(told.society).catch(() => undefined); // its society may not be served any more
+  $("asked").textContent = told.question;
+  await showPictures(id, told.images);
+  await follow(id);
+}
+
+/** Plays a mindstorm that is over again, turn by turn. */
+async function replay(id) {
+  const signal = begin(id);
+  const events = [];
+  await api.watch(id, (one) => events.push(one), signal);
+  for (const one of events) {
+    if (signal.aborted) return;
+    if (one.event === "spoke") graph.asks(one.data.sender);
+    if (one.event === "spoke" || one.event === "abstained") await pause(600 * Number($("speed").value));
+    if (!signal.aborted) storm.take(one);
+  }
+  $("replay").hidden = false;
+}
+
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+async function listPast(more = false) {
+  const told = await api.get(`/v1/mindstorms?limit=20${more && oldest ? `&before=${oldest}` : ""}`);
+  const items = told.data.map((one) => {
+    const button = element("button", { type: "button" }, one.question);
+    const answer = one.answer ?? one.state;
+    const when = one.started ? new Date(one.started * 1000).toLocaleString() : "";
+    button.append(element("small", { text: `${one.society} · ${answer} · ${when}` }));
+    button.addEventListener("click", () => trying(() => open(one.id)));
+    return element("li", {}, button);
+  });
+  if (more) $("past").append(...items);
+  else $("past").replaceChildren(...items);
+  oldest = told.data.at(-1)?.id ?? null;
+  $("more").hidden = !told.more;
+}
+
+async function ask() {
+  const society = $("society").value;
+  $("send").disabled = true;
+  try {
+    const begun = await api.post("/v1/mindstorms", {
+      society,
+      question: $("question").value,
+      find_choices: true,
+      images: pictures.urls,
+    });
+    pictures.clear();
+    await showPictures(begun.id, begun.images);
+    follow(begun.id).catch((error) => problem("problem", error.message));
+  } finally {
+    $("send").disabled = false;
+  }
+}
+
+async function start() {
+  const societies = (await api.get("/v1/societies")).data;
+  $("society").replaceChildren(...societies.map((one) => element("option", { value: one.id, text: one.name })));
+  await showSociety(societies[0].id);
+  await listPast();
+  if (location.hash.length > 1) await open(location.hash.slice(1));
+}
+
+$("society").addEventListener("change", () => trying(() => showSociety($("society").value)));
+$("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  trying(ask);
+});
+$("question").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) $("ask").requestSubmit();
+});
+$("cancel").addEventListener("click", () => trying(() => api.remove(`/v1/mindstorms/${location.hash.slice(1)}`)));
+$("again").addEventListener("click", () => trying(() => replay(location.hash.slice(1))));
+$("more").addEventListener("click", () => trying(() => listPast(true)));
+window.addEventListener("popstate", () => location.hash.length > 1 && trying(() => open(location.hash.slice(1))));
+trying(start);

@@ -1,0 +1,277 @@
+"""Society files: everything that is wrong at once, with its place; overrides, models, seats."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+import nlsom
+from nlsom import config
+from nlsom.errors import ConfigError, UsageError
+from nlsom.spec import schema
+
+GOOD = {
+    "name": "panel",
+    "members": {"mind": {"agent": "script", "says": "yes", "count": "3"}},
+    "mindstorm": [{"ask": "mind", "prompt": {"text": "Vote."}, "as": "ballot", "form": "answer"}],
+}
+CHATS = {"a": {"agent": "chat", "model": "llm"}}
+
+
+def written(tmp_path, text):
+    path = tmp_path / "s.yaml"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def faults(society, **more) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        nlsom.load(society, **more)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def names(society) -> list[str]:
+    return [member.name for member in society.members]
+
+
+def with_(**changes):
+    return {**GOOD, **changes}
+
+
+class TestFaults:
+    def test_all_faults_are_told_at_once_with_line_column_and_what_was_meant(self, tmp_path):
+        path = written(
+            tmp_path,
+            """\
+            name: x
+            abuot: typo
+            members:
+              mind: {agent: scirpt, says: yes}
+              other: {agent: script, sayz: yes}
+            structure: monarky
+            mindstorm:
+              - {ask: mnid, promt: answer, as: ballot}
+              - {ask: other, prompt: {text: "{{ quesion }}"}, as: vote, form: nonsense}
+            verdict: {rule: pluralty}
+            limits: {tokens: many, secnods: 3}
+            """,
+        )
+        told = faults(path)
+        where = {fault.removeprefix(f"{path}:").partition(": ")[0]: fault for fault in told}
+        for place, what in {
+            "2:1": "did you mean 'about'",
+            "4:": "did you mean 'script'",
+            "5:": "sayz",
+            "6:": "did you mean 'monarchy'",
+            "10:": "did you mean 'plurality'",
+            "11:18": "integer",
+            "11:24": "did you mean 'seconds'",
+        }.items():
+            assert any(one.startswith(place) and what in fault for one, fault in where.items()), (place, told)
+        assert told == sorted(told, key=lambda fault: int(fault.removeprefix(f"{path}:").split(":")[0]))
+
+    def test_words_that_yaml_would_retype_stay_words(self, tmp_path):
+        path = written(
+            tmp_path,
+            """\
+            name: no
+            members:
+              on: {agent: script, says: [007, 12:30, 3.10, yes], role: off}
+            mindstorm:
+              - {ask: on, prompt: {text: no}}
+            """,
+        )
+        society = nlsom.load(path)
+        assert society.name == "no"
+        assert [(m.name, m.role) for m in society.members] == [("on", "off")]
+        assert society.seats[0].agent.identity == "script/1 ['007', '12:30', '3.10', 'yes']"
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"members": {}}, "members"),
+            ({"mindstorm": []}, "mindstorm"),
+            ({"members": {"a": {"role": "x"}}}, "`agent` is missing"),
+            ({"members": {"a": {"agent": "chat"}}}, "needs a model"),
+            ({"members": {"a": {"agent": "chat", "model": "llm"}}}, "no model is called 'llm'"),
+            ({"members": {"a": {"agent": "script", "says": "x", "model": "llm"}}}, "takes no model"),
+            ({"members": {"a": {"agent": "script"}}}, "says"),
+            ({"structure": {"ring": None, "star": None}}, "one structure"),
+            ({"verdict": {"of": "nobody"}}, "no member or role is called 'nobody'"),
+            ({"verdict": {"over": "nothing"}}, "no phase is labelled 'nothing'"),
+            ({"task": "vqaa"}, "did you mean 'vqa'"),
+            ({"models": {"llm": {"nonsense": "x"}}, "members": CHATS}, "exactly one"),
+            ({"models": {"llm": {"optional": "true"}}, "members": CHATS}, "is not given"),
+        ],
+    )  # fmt: skip
+    def test_each_fault_says_what_is_wrong(self, changes, told):
+        assert any(told in fault for fault in faults(with_(**changes)))
+
+    def phase(self, **changes):
+        return with_(mindstorm=[{**GOOD["mindstorm"][0], **changes}])
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"prompt": "anwser"}, "prompt"),
+            ({"prompt": {"text": "{{ task.quesion }}"}}, "a vqa task has no 'quesion'"),
+            ({"hears": {"label": "nothing"}}, "no phase is labelled 'nothing'"),
+            ({"wait": "certain", "order": "in_turn"}, "asked together"),
+            ({"form": {"text": {"max_tokns": "3"}}}, "max_tokns"),
+            ({"form": {"json": "{not json"}}, "Expecting|JSON"),
+        ],
+    )
+    def test_each_fault_of_a_phase_says_what_is_wrong(self, changes, told):
+        import re
+
+        assert any(re.search(told, fault, re.IGNORECASE) for fault in faults(self.phase(**changes)))
+
+    def test_a_name_that_is_a_member_and_a_role_of_others_is_a_conflict(self):
+        members = {
+            "critic": {"agent": "script", "says": "x"},
+            "bob": {"agent": "script", "says": "x", "role": "critic"},
+        }
+        conflict = with_(members=members, mindstorm=[{"ask": "critic", "prompt": {"text": "Go."}}])
+        assert any("is a member and a role" in fault for fault in faults(conflict))
+
+    def test_a_label_that_nobody_asked_can_hear_is_a_fault(self):
+        members = {name: {"agent": "script", "says": "x"} for name in ("a", "b", "c")}
+        phases = [
+            {"ask": "c", "prompt": {"text": "Go."}, "as": "last"},
+            {"ask": "a", "prompt": {"text": "Go."}, "as": "ballot", "hears": {"label": "last"}},
+        ]
+        assert any(
+            "can hear" in fault
+            for fault in faults(with_(members=members, mindstorm=phases, structure="chain"))
+        )
+
+    def test_two_members_of_one_name_are_a_fault(self):
+        members = {
+            "a": {"agent": "script", "says": "x", "count": "2"},
+            "a.1": {"agent": "script", "says": "x"},
+        }
+        society = with_(members=members, mindstorm=[{"ask": "everyone", "prompt": {"text": "Go."}}])
+        assert any("two members have this name" in fault for fault in faults(society))
+
+    def test_an_unknown_society_is_told_with_what_was_meant(self):
+        with pytest.raises(UsageError, match="did you mean 'vqa-monarchy'"):
+            nlsom.load("vqa-monarch")
+
+
+class TestForms:
+    @pytest.mark.parametrize(
+        ("form", "kind"),
+        [
+            ("number", "number"),
+            ({"text": {"max_tokens": "40"}}, "text"),
+            ({"yes_no": None}, "yes_no"),
+            ({"choice": {"options": ["a", "b"]}}, "choice"),
+            ({"json": '{"type": "object"}'}, "json"),
+            ({"kind": "text", "short": "true"}, "text"),
+        ],
+    )
+    def test_forms_by_name_in_short_and_in_full(self, form, kind):
+        society = nlsom.load(with_(mindstorm=[{"ask": "mind", "prompt": {"text": "Go."}, "form": form}]))
+        given = society.phases[0].form
+        assert (given if isinstance(given, str) else given.kind) == kind
+
+
+class TestOverrides:
+    def test_any_field_can_be_set(self):
+        society = nlsom.load(
+            GOOD,
+            overrides=[
+                "limits.tokens=5000",
+                "members.mind.count=2",
+                "mindstorm.0.prompt.text=Vote now.",
+                "structure=ring",
+                "verdict={rule: plurality, tie_break: first}",
+            ],
+        )
+        assert society.limits.tokens == 5000
+        assert names(society) == ["mind.1", "mind.2"]
+        assert society.phases[0].prompt.text == "Vote now."
+        assert society.verdict.tie_break == "first"
+
+    def test_what_an_override_breaks_is_told_with_the_option(self):
+        (told,) = faults(GOOD, overrides=["limits.tokens=lots"])
+        assert told.startswith("--set limits.tokens=lots: ")
+
+    @pytest.mark.parametrize("override", ["limits", "name.x.y=1", "mindstorm.9.as=x", "mindstorm.x=1"])
+    def test_an_override_that_leads_nowhere_is_told(self, override):
+        with pytest.raises(UsageError):
+            nlsom.load(GOOD, overrides=[override])
+
+    def test_the_mapping_that_was_given_is_left_as_it_was(self):
+        nlsom.load(GOOD, overrides=["name=other"])
+        assert GOOD["name"] == "panel"
+
+
+class TestSeats:
+    def load(self, **spec):
+        members = {"m": {"agent": "script", "says": "x", **spec}}
+        return nlsom.load(with_(members=members, mindstorm=[{"ask": "m", "prompt": {"text": "Go."}}]))
+
+    def test_one_is_called_by_its_name_and_several_are_numbered(self):
+        assert names(self.load()) == ["m"]
+        assert names(self.load(count="2")) == ["m.1", "m.2"]
+        assert names(self.load(personas=["a", "b"], count="2")) == ["m.1", "m.2", "m.3", "m.4"]
+        assert [member.persona for member in self.load(personas=["a", "b"]).members] == ["a", "b"]
+
+    def test_members_of_one_entry_share_an_agent(self):
+        seats = self.load(count="3").seats
+        assert len({id(seat.agent) for seat in seats}) == 1
+
+    def eyes(self, models=None, **spec):
+        society = {
+            "name": "x",
+            "models": {"vlm": {"optional": "true"}},
+            "members": {"eyes": {"agent": "vision", "model": "vlm", "role": "expert", **spec}},
+            "mindstorm": [{"ask": "expert", "prompt": {"text": "Go."}}],
+        }
+        return nlsom.load(society, models=models)
+
+    def test_while_a_model_is_not_given_others_sit_there(self):
+        instead = [{"agent": "script", "says": "x"}, {"agent": "script", "says": "y", "role": "expert"}]
+        with pytest.raises(ConfigError, match="two members have this name"):
+            self.eyes(instead=instead)
+        society = self.eyes(instead=instead[:1])
+        assert [(m.name, m.role) for m in society.members] == [("eyes.script", "expert")]
+
+    def test_a_model_that_is_given_takes_the_seat(self):
+        society = self.eyes({"vlm": "http://localhost:1/v1#m"}, instead=[{"agent": "script", "says": "x"}])
+        assert names(society) == ["eyes"]
+
+    def test_a_model_that_the_society_does_not_know_is_told(self):
+        with pytest.raises(UsageError, match="did you mean 'vlm'"):
+            self.eyes({"vln": "http://localhost:1/v1"})
+
+
+@pytest.mark.parametrize("name", sorted(config.shipped()))
+def test_every_shipped_society_keeps_to_the_published_schema(name):
+    import jsonschema
+    import yaml
+
+    spec = yaml.safe_load(config.shipped()[name].read_text(encoding="utf-8"))
+    jsonschema.validate(spec, schema())
+
+
+@pytest.mark.parametrize(
+    "phase",
+    [
+        {"hears": {"label": "answer"}},
+        {"hears": {"label": ["answer", "vote"]}},
+        {"form": {"text": {"max_tokens": 40}}},
+        {"form": {"json": '{"type": "object"}'}},
+        {"form": "yes_no"},
+    ],
+)
+def test_the_schema_allows_the_short_ways_to_write(phase):
+    import jsonschema
+
+    spec = {**GOOD, "mindstorm": [{**GOOD["mindstorm"][0], **phase}]}
+    spec["members"] = {"mind": {"agent": "script"}}
+    jsonschema.validate(spec, schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**spec, "mindstrom": []}, schema())

@@ -1,0 +1,100 @@
+"""A society: opened and closed as one, asked as often as one likes, checked before it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from nlsom.errors import ConfigError, NlsomError, UsageError
+from nlsom.phase import Ask, Inline, Repeat, Until
+from nlsom.task import CaptionTask, VqaTask
+from nlsom.testing.agents import Saying, panel
+
+
+class Opened(Saying):
+    """Keeps the order in which it and others were opened and closed."""
+
+    def __init__(self, log, name, *, fails=False, model=None):
+        super().__init__("yes")
+        self.log, self.name, self.fails, self.model = log, name, fails, model
+
+    async def __aenter__(self):
+        if self.fails:
+            raise NlsomError("cannot be opened")
+        self.log.append(f"+{self.name}")
+        return self
+
+    async def __aexit__(self, *_):
+        self.log.append(f"-{self.name}")
+
+
+def ask(who="everyone", label="ballot", **more) -> Ask:
+    return Ask(ask=who, prompt=Inline(text="Say it."), label=label, **more)
+
+
+async def test_agents_and_the_models_they_share_are_opened_once_and_closed_in_reverse():
+    log = []
+    model = Opened(log, "model")
+    agents = [Opened(log, "a", model=model), Opened(log, "b", model=model)]
+    async with panel([*agents, agents[0]]) as society:
+        await society.ask("What?")
+    assert log == ["+model", "+a", "+b", "-b", "-a", "-model"]
+
+
+async def test_an_agent_that_cannot_be_opened_closes_the_others_and_opens_nothing():
+    log = []
+    society = panel([Opened(log, "a"), Opened(log, "b", fails=True)])
+    with pytest.raises(NlsomError, match="cannot be opened"):
+        async with society:
+            pass
+    assert log == ["+a", "-a"]
+    with pytest.raises(NlsomError, match="open the society first"):
+        await society.ask("What?")
+
+
+async def test_a_society_is_opened_once_at_a_time_and_can_be_opened_again():
+    society = panel([Saying("yes")])
+    for _ in range(2):
+        async with society:
+            with pytest.raises(NlsomError, match="open already"):
+                async with society:
+                    pass
+            assert (await society.ask("What?")).answer == "yes"
+
+
+async def test_a_task_of_another_kind_is_refused():
+    async with panel([Saying("yes")]) as society:
+        with pytest.raises(UsageError, match="works on vqa tasks, not on caption"):
+            await society.ask(CaptionTask())
+
+
+async def test_pictures_beside_a_whole_task_are_an_error_and_not_dropped():
+    async with panel([Saying("yes")]) as society:
+        with pytest.raises(UsageError, match="whole task"):
+            await society.ask(VqaTask(question="What?"), choices=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("phases", "told"),
+    [
+        ((), "needs at least one phase"),
+        ((ask("nobody"),), "no member or role is called 'nobody'"),
+        ((ask("memebr"),), "did you mean 'member'"),
+        ((ask(wait="certain"), ask(label="more")), "for the last phase"),
+        ((ask(hears={"label": "none"}),), "no phase is labelled 'none'"),
+        ((Repeat(repeat=2, phases=(ask(),), until=Until(agreement=1, over="x")),), "no phase of this repeat"),
+    ],
+)
+def test_what_cannot_run_is_told_before_it_does(phases, told):
+    with pytest.raises(ConfigError, match=told):
+        panel([Saying("yes")], phases)
+
+
+def test_a_society_without_members_is_told():
+    with pytest.raises(ConfigError, match="at least one member"):
+        panel([])
+
+
+def test_phases_of_one_label_have_names_of_their_own():
+    society = panel([Saying("yes")], (ask(), ask(), ask(name="ballot#2"), ask()))
+    names = [step.name for step in society.program.steps]
+    assert len(set(names)) == 4
