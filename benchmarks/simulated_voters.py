@@ -1,9 +1,9 @@
 """What structures can gain, with members of known competence: `python benchmarks/simulated_voters.py`.
 
 Members are right with a known probability and correlation (`nlsom.testing.voters`), and sit in real
-societies: the same scheduler, hearing and rules as with models. In a debate a member takes over the answer of one of
-those whom it hears, or keeps its own, drawn at random: talk then moves opinions, but adds no evidence. Beside
-each figure stands what theory says, and the vote that spends as many answers.
+societies: the same scheduler, hearing and rules as with models. In a debate a member takes over the
+answer of one of those whom it hears, or keeps its own, drawn at random: talk then moves opinions, but
+adds no evidence. Beside each figure stands what theory says, and the vote that spends as many answers.
 """
 
 import argparse
@@ -134,9 +134,8 @@ async def main() -> None:
     given = parser.parse_args()
     n = given.members
     print(f"{given.questions} questions, {n} members; theory is exact where a figure stands")
-    print(
-        "| competence | correlation | structure | answers | right [99 %] | theory | equal-cost vote (theory) |"
-    )
+    head = ("competence", "correlation", "structure", "answers", "right [99 %]", "theory", "equal-cost vote")
+    print(f"| {' | '.join(head)} |")
     print("|---|---|---|---|---|---|---|")
     for competence, correlation in ((0.6, 0.0), (0.6, 0.3), (0.45, 0.0)):
         alone = right_counts(n, competence, correlation)

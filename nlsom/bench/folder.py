@@ -179,7 +179,7 @@ class RunFolder:
         for name in known.keys() & new.keys():
             if known[name].given != new[name].given:
                 raise self._other(name)
-        merged = held.model_copy(update={"entrants": tuple((new | known).values()), "budget": config.budget})
+        merged = held.model_copy(update={"entrants": tuple((known | new | known).values()), "budget": config.budget})
         self.write(merged)
         return merged
 
