@@ -38,6 +38,7 @@ bench: $(VENV)/.developing  ## The ratios that nlsom is measured by
 
 bench-vllm: $(VENV)/.developing  ## The ratios against a real vLLM
 	$(BIN)/python benchmarks/vllm_bench.py $(ARGS)
+	$(BIN)/python benchmarks/vllm_saturation.py $(ARGS)
 
 soak: $(VENV)/.developing  ## Long runs, repeated kills, big counts; by hand
 	$(BIN)/python benchmarks/soak.py $(ARGS)
