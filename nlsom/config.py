@@ -31,7 +31,7 @@ from nlsom.phase import Ask, Hears, Limits, Positive, Repeat, Until
 from nlsom.reputation import Reputation
 from nlsom.rights import Knowing, Rights, revisable, votes
 from nlsom.rules import Plurality, TieBreak
-from nlsom.society import Seat, Society, VerdictBy
+from nlsom.society import Reach, Seat, Society, VerdictBy
 from nlsom.source import Path_, Source, Tree, has, inner, plain, read, read_file
 from nlsom.structure import Democracy, StructureSpec, shape_of
 from nlsom.task import Task
@@ -169,7 +169,7 @@ def load(
     overrides: Sequence[str] = (),
     models: Mapping[str, str] | None = None,
     trace: Trace | None = None,
-    bus: Bus | None = None,
+    bus: Bus | Reach | None = None,
     media: MediaStore | None = None,
     retry_failed: bool = False,
     prompts: Mapping[str, str] | None = None,
@@ -183,7 +183,7 @@ def load(
         models: By key of `models`: `URL[#MODEL]` of a server, `profile:NAME` of one that nlsom started, or
             the name of an embedded model.
         trace: Where outcomes are kept.
-        bus: What carries its turns, instead of a bus within this process.
+        bus: What carries its turns, or makes what does, instead of a bus within this process.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run are asked again.
         prompts: Prompts by name that come before those of all folders.
