@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nlsom.config import load, schema
+from nlsom.config import load
 from nlsom.errors import ConfigError
 from nlsom.form import ApprovalForm, ChoiceForm, Form, RankingForm, ScoresForm
 from nlsom.message import Approval, Ranking, Scores
 from nlsom.model.contract import Prompt
 from nlsom.program import Step
 from nlsom.society import Society
+from nlsom.spec import schema
 from nlsom.testing.scripted import Scripted
 
 Say = Callable[[Prompt, Form], str | None]

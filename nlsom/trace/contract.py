@@ -146,18 +146,6 @@ class Trace(Protocol):
         """The mindstorms of this trace, in the order they were begun."""
         ...
 
-    async def header(self, mindstorm: str) -> Header | None:
-        """The header of a mindstorm; None if there is none of that id."""
-        ...
-
-    async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
-        """The `count` mindstorms that were begun last, the last first; of those begun before `before`."""
-        ...
-
-    async def verdict(self, mindstorm: str) -> Record | None:
-        """The verdict of a mindstorm, the last if it was taken up again; None if it came to none."""
-        ...
-
     def records(self, mindstorm: str) -> AsyncIterator[Record]:
         """The records of a mindstorm, in the order they were appended; reused replies stand in full."""
         ...

@@ -303,9 +303,11 @@ class Unpacker:
         return form
 
 
-def files_of(turn: Turn) -> list[Image | File]:
+def files_of(turn: Turn) -> Sequence[Image | File]:
     """The pictures and files that a turn refers to."""
-    heard = turn.heard.once("files", lambda: _files(turn.heard.messages))
+    heard = turn.heard.once("files", lambda: _files(turn.heard.messages)) if turn.heard.messages else ()
+    if not heard and not turn.own:
+        return turn.task.images
     return [*turn.task.images, *heard, *_files(turn.own)]
 
 

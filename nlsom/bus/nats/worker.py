@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -212,16 +213,15 @@ class Hosting:
     ) -> None:
         kind, body = "said", b"null"
         try:
-            async with asyncio.timeout_at(deadline) if deadline is not None else _NOTHING:
-                for ref in files_of(turn):
-                    if not self._objects.has(ref):
-                        await self._objects.fetch(ref, self._media)
-                slot = self._slots.get(to)
-                if slot is None:
+            for ref in files_of(turn):
+                if not self._objects.has(ref):
+                    await self._objects.fetch(ref, self._media)
+            slot = self._slots.get(to)
+            if slot is None and deadline is None:
+                said = await agent.speak(turn)
+            else:
+                async with asyncio.timeout_at(deadline), slot or _FREE:
                     said = await agent.speak(turn)
-                else:
-                    async with slot:
-                        said = await agent.speak(turn)
             if said is not None:
                 body = await self._body(said)
                 kind = "said" if body[:1] == b"{" else "object"
@@ -291,10 +291,4 @@ class Hosting:
             await self._link.send(subject, head + b",".join(rows[start:]) + b"]}")
 
 
-class _Nothing:
-    async def __aenter__(self) -> None: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-
-_NOTHING = _Nothing()
+_FREE = nullcontext()
