@@ -143,7 +143,12 @@ class ChoiceForm(_OptionsForm):
         return Constraint(choice=self.labels)
 
     def read(self, text: str) -> Reading:
-        """Finds the one option that the text names."""
+        """Finds the one option that the text names; names of members as they are spelt."""
+        if self.named:
+            found = self.found(text)
+            if len(found) != 1:
+                return Reading(None, "no single proposal is named")
+            return Reading(found[0], "the only name", Choice(choice=found[0]))
         at, why = read_choice(text, self.options, self.labels)
         if at is None:
             return Reading(None, why)
