@@ -24,6 +24,7 @@ from nlsom.turn import Turn
 
 Level = Literal["NORMAL", "FULL"]
 ROUNDS = 3
+LATEST = Hears(scope="latest")
 
 
 class Slow:
@@ -56,8 +57,8 @@ class Counting(SqliteTrace):
         self.waiting = max(0, self.waiting - before)
 
 
-async def outcomes(folder: Path, level: Level, waiting: int, total: int) -> float:
-    """Outcomes a second, with so many that each wait for their own to be durable."""
+async def outcomes(folder: Path, level: Level, waiting: int, total: int) -> tuple[float, float]:
+    """Outcomes a second, so many waiting each for its own to be durable; and CPU time of each, µs."""
     body = b'{"parts":[{"kind":"text","text":"' + b"x" * 300 + b'"}]}'
     records = [record(str(number), body=body) for number in range(total)]
     async with SqliteTrace(folder / f"outcomes-{level}-{waiting}.sqlite", synchronous=level) as trace:
@@ -69,9 +70,10 @@ async def outcomes(folder: Path, level: Level, waiting: int, total: int) -> floa
                 trace.append(each)
                 await trace.durable()
 
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         await asyncio.gather(*(one() for _ in range(waiting)))
-        return total / (time.perf_counter() - began)
+        took = time.process_time() - busy
+        return total / (time.perf_counter() - began), took / total * 1e6
 
 
 async def debate(trace: Counting | None, seed: int) -> float:
@@ -79,11 +81,7 @@ async def debate(trace: Counting | None, seed: int) -> float:
     phases = [
         Repeat(
             repeat=ROUNDS,
-            phases=(
-                Ask(
-                    ask="everyone", prompt=Inline(text="Speak."), label="answer", hears=Hears(scope="latest")
-                ),
-            ),
+            phases=(Ask(ask="everyone", prompt=Inline(text="Speak."), label="answer", hears=LATEST),),
         )
     ]
     async with panel([Slow()] * 129, phases, trace=trace) as society:
@@ -107,9 +105,8 @@ async def debates(folder: Path, repeat: int) -> None:
         bare = statistics.median(row[0] for row in rows)
         for name, at, most in (("NORMAL", 1, 8), ("FULL", 2, 15)):
             more = statistics.median(row[at] / row[0] for row in rows) - 1
-            print(
-                f"129 members, {ROUNDS} rounds, {name:6}    {more:+9.1%} over {bare * 1e3:.0f} ms   target <= {most} %"
-            )
+            what = f"129 members, {ROUNDS} rounds, {name:6}"
+            print(f"{what:34} {more:+9.1%} over {bare * 1e3:.0f} ms   target <= {most} %")
         print(f"  greatest backlog                 {max(normal.greatest, full.greatest):9,} records")
 
 
@@ -147,10 +144,9 @@ async def main(options: argparse.Namespace) -> None:
         levels: tuple[Level, Level] = ("NORMAL", "FULL")
         for level in levels:
             for waiting in (64, 512):
-                rate = await outcomes(place, level, waiting, 30_000)
-                print(
-                    f"outcomes, {waiting:3} waiting, {level:6}      {rate:9,.0f} a second   target >= 25,000"
-                )
+                rate, took = await outcomes(place, level, waiting, 30_000)
+                what = f"outcomes, {waiting:3} waiting, {level:6}"
+                print(f"{what:34} {rate:9,.0f} a second   target >= 25,000   ({took:.0f} µs of CPU each)")
         await debates(place, options.repeat)
         await mindstorms(place, options.mindstorms)
 

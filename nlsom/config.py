@@ -16,7 +16,7 @@ from nlsom.errors import ConfigError, UsageError
 from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
-from nlsom.society import Society, VerdictBy
+from nlsom.society import Reach, Society, VerdictBy
 from nlsom.source import Path_, Source, Tree, plain, read, read_file
 from nlsom.spec import in_file_order, read_spec
 from nlsom.template import Templates
@@ -45,7 +45,7 @@ def load(
     overrides: Sequence[str] = (),
     models: Mapping[str, str] | None = None,
     trace: Trace | None = None,
-    bus: Bus | None = None,
+    bus: Bus | Reach | None = None,
     media: MediaStore | None = None,
     retry_failed: bool = False,
     prompts: Mapping[str, str] | None = None,
@@ -59,7 +59,7 @@ def load(
         models: By key of `models`: `URL[#MODEL]` of a server, `profile:NAME` of one that nlsom started, or
             the name of an embedded model.
         trace: Where outcomes are kept.
-        bus: What carries its turns, instead of a bus within this process.
+        bus: What carries its turns, or makes what does, instead of a bus within this process.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run are asked again.
         prompts: Prompts by name that come before those of all folders.

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -26,6 +26,9 @@ from nlsom.task import Task, VqaTask
 from nlsom.template import Templates
 from nlsom.trace.contract import SCHEMA, Trace
 from nlsom.verdict import Verdict
+
+Reach = Callable[["Society"], AbstractAsyncContextManager[Bus]]
+"""Makes the bus on which the members of a society are found."""
 
 
 @dataclass
@@ -47,8 +50,9 @@ class Society:
         templates: Where prompts are found by name.
         about: What it is, in a sentence.
         trace: Where outcomes are kept; opened and closed by whoever made it.
-        bus: What carries its turns, to members who are hosted on it already; if none is given, a bus within
-            this process, where the agents of `seats` are opened and hosted.
+        bus: What carries its turns, to members who are hosted on it already, or a function that makes one
+            for this society, to be opened and closed with it; if none is given, a bus within this process,
+            where the agents of `seats` are opened and hosted.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run of a mindstorm are asked again.
         source: What it was read from, with all overrides; None for one made in Python.
@@ -65,7 +69,7 @@ class Society:
     templates: Templates = field(default_factory=lambda: Templates(()))
     about: str = ""
     trace: Trace | None = None
-    bus: Bus | None = None
+    bus: Bus | Reach | None = None
     media: MediaStore = field(default_factory=MediaStore)
     retry_failed: bool = False
     source: Mapping[str, object] | None = field(default=None, repr=False, compare=False)
@@ -99,6 +103,8 @@ class Society:
             stack.push_async_callback(self._bus.close)
             for seat in self.seats:
                 await self._bus.host(seat.member.name, seat.agent, limit=seat.limit)
+        elif callable(self.bus):
+            self._bus = await stack.enter_async_context(self.bus(self))
         else:
             self._bus = self.bus
         # Only now: a model behind a server says what it is when it is opened.

@@ -10,7 +10,6 @@ wait is also the back-pressure: without it, a busy event loop starves the writin
 from __future__ import annotations
 
 import asyncio
-import queue
 import sqlite3
 import threading
 from collections import Counter
@@ -25,6 +24,7 @@ from nlsom.errors import TraceError
 from nlsom.trace import upkeep
 from nlsom.trace.chain import first_link, link
 from nlsom.trace.contract import Header, History, Record
+from nlsom.trace.inbox import Inbox
 from nlsom.trace.schema import COLUMNS, connect, explain, to_record, to_row
 from nlsom.trace.upkeep import Pruned, Summary
 
@@ -36,26 +36,33 @@ _BATCH = 4096
 class _Call:
     """Something for the owning thread to do, and the future that waits for it."""
 
-    __slots__ = ("_do", "_loop", "answer")
+    __slots__ = ("_do", "answer", "loop")
 
     def __init__(self, do: Callable[[sqlite3.Connection], Any]) -> None:
         self._do = do
-        self._loop = asyncio.get_running_loop()
-        self.answer: asyncio.Future[Any] = self._loop.create_future()
+        self.loop = asyncio.get_running_loop()
+        self.answer: asyncio.Future[Any] = self.loop.create_future()
 
     def run(self, connection: sqlite3.Connection) -> Any:
         return self._do(connection)
 
-    def settle(self, value: Any, error: Exception | None = None) -> None:
-        def deliver() -> None:
-            if not self.answer.done():
-                if error is None:
-                    self.answer.set_result(value)
-                else:
-                    self.answer.set_exception(error)
 
+def _settle(calls: Sequence[_Call], values: Sequence[Any]) -> None:
+    """Answers calls, with an error where the value is one; wakes each event loop once for all of them."""
+
+    def deliver(some: Sequence[tuple[_Call, Any]]) -> None:
+        for call, value in some:
+            if call.answer.done():
+                continue
+            if isinstance(value, TraceError):
+                call.answer.set_exception(value)
+            else:
+                call.answer.set_result(value)
+
+    for loop in {call.loop for call in calls}:
+        some = [pair for pair in zip(calls, values, strict=True) if pair[0].loop is loop]
         with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-            self._loop.call_soon_threadsafe(deliver)
+            loop.call_soon_threadsafe(deliver, some)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,7 @@ class SqliteTrace:
         self._patience = patience
         self._synchronous = synchronous
         self._read_only = read_only
-        self._queue: queue.SimpleQueue[_Item] = queue.SimpleQueue()
+        self._queue = Inbox[_Item]()
         self._thread: threading.Thread | None = None
         self._failed: TraceError | None = None
         self._ends: dict[str, tuple[int, bytes]] = {}
@@ -267,7 +274,7 @@ class SqliteTrace:
     async def _end(self) -> None:
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._queue.put(None)
+            self._queue.put(None, urgent=True)
             await asyncio.to_thread(thread.join)
 
     def _read(self, connection: sqlite3.Connection, mindstorm: str, number: int) -> Iterator[Record]:
@@ -295,7 +302,7 @@ class SqliteTrace:
             self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
             self._thread.start()
         call = _Call(do)
-        self._queue.put(call)
+        self._queue.put(call, urgent=True)
         return await call.answer
 
     def _own(self) -> None:
@@ -307,32 +314,21 @@ class SqliteTrace:
             return
         with closing(connection):
             while True:
-                batch = self._batch()
-                ended = batch[-1] is None
+                batch = self._queue.take(_BATCH)
+                ended = None in batch
                 calls = [item for item in batch if isinstance(item, _Call)]
                 try:
                     values = self._commit(connection, batch)
                 except Exception as error:  # noqa: BLE001
                     # Whatever it is: if this thread ended without a word, they would wait for ever.
                     self._failed = error if isinstance(error, TraceError) else explain(self.path, error)
-                    for call in calls:
-                        call.settle(None, self._failed)
+                    _settle(calls, [self._failed] * len(calls))
                     if not ended:
                         self._refuse(self._failed)
                     return
-                for call, value in zip(calls, values, strict=True):
-                    call.settle(value, value if isinstance(value, TraceError) else None)
+                _settle(calls, values)
                 if ended:
                     return
-
-    def _batch(self) -> list[_Item]:
-        batch = [self._queue.get()]
-        while batch[-1] is not None and len(batch) < _BATCH:
-            try:
-                batch.append(self._queue.get_nowait())
-            except queue.Empty:
-                break
-        return batch
 
     def _commit(self, connection: sqlite3.Connection, batch: Iterable[_Item]) -> list[Any]:
         values: list[Any] = []
@@ -379,9 +375,12 @@ class SqliteTrace:
     def _refuse(self, error: TraceError) -> None:
         """Answers everybody with the error until the trace is closed."""
         self._failed = error
-        while (item := self._queue.get()) is not None:
-            if isinstance(item, _Call):
-                item.settle(None, error)
+        ended = False
+        while not ended:
+            batch = self._queue.take(_BATCH)
+            ended = None in batch
+            calls = [item for item in batch if isinstance(item, _Call)]
+            _settle(calls, [error] * len(calls))
 
     def _connect(self) -> sqlite3.Connection:
         return connect(

@@ -127,11 +127,36 @@ class Sight:
         return [np.array(output.data, dtype=np.float32) for output in request.output_tensors]
 
 
+_FIRST = threading.Lock()
+
+
+@cache
+def _touched() -> None:
+    import openvino
+
+    assert openvino.Tensor(np.zeros(1, np.float32)).data.size == 1
+
+
+def openvino_ready() -> None:
+    """Uses OpenVINO with NumPy once, before two threads can do so for the first time together.
+
+    Its binding then fills a static that one of them guards while it waits for the interpreter's lock, which
+    the other holds while it waits for the guard: both hang for ever, and every other thread with them.
+
+    Raises:
+        ExtraMissing: OpenVINO is not installed.
+    """
+    with _FIRST:
+        try:
+            _touched()
+        except ModuleNotFoundError as error:
+            raise ExtraMissing("looking at pictures with the embedded experts", "local") from error
+
+
 def _compiled(path: Path) -> Any:
-    try:
-        import openvino
-    except ModuleNotFoundError as error:
-        raise ExtraMissing("looking at pictures with the embedded experts", "local") from error
+    openvino_ready()
+    import openvino
+
     try:
         return openvino.Core().compile_model(path, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
     except RuntimeError as error:

@@ -27,6 +27,7 @@ class Link:
         self.back: list[Callable[[], None]] = []
         self.gone: list[Callable[[], None]] = []
         self._url, self._name, self._patience = url, name, patience
+        self._closing = False
 
     async def open(self) -> None:
         """Connects.
@@ -48,6 +49,7 @@ class Link:
                     **options,
                     name=self._name,
                     error_cb=self._error,
+                    disconnected_cb=self._disconnected,
                     reconnected_cb=self._reconnected,
                     closed_cb=self._closed,
                     allow_reconnect=True,
@@ -94,14 +96,21 @@ class Link:
 
     async def close(self) -> None:
         """Sends what waits, and disconnects."""
+        self._closing = True
         if self.client is not None:
             await self.client.close()
 
     async def _error(self, error: Exception) -> None:
         # Also a "slow consumer" of the server, which then cuts us off: what was lost is asked for again.
-        _LOG.warning("NATS: %s", str(error) or type(error).__name__)
+        level = logging.WARNING if self.client is not None and self.client.is_connected else logging.DEBUG
+        _LOG.log(level, "NATS: %s", str(error) or type(error).__name__)
+
+    async def _disconnected(self) -> None:
+        if not self._closing:
+            _LOG.warning("NATS is away; turns wait until it is back")
 
     async def _reconnected(self) -> None:
+        _LOG.warning("NATS is back")
         for tell in self.back:
             tell()
 

@@ -25,11 +25,13 @@ from nlsom.errors import UsageError
 from nlsom_serve.cli.bench_screen import progress_bars, show, show_compared, told
 from nlsom_serve.cli.options import (
     AsJson,
+    BusUrl,
     Models,
     Overrides,
     SocietyName,
     complete_society,
     fetch_missing,
+    reach,
     read_models,
 )
 from nlsom_serve.cli.screen import err, out, print_json
@@ -101,6 +103,7 @@ def run(
     concurrency: Concurrency = 8,
     model: Models = None,
     set: Overrides = None,
+    bus: BusUrl = None,
     budget: Budget = None,
     retry_failed: RetryFailed = False,
     json: AsJson = False,
@@ -109,7 +112,7 @@ def run(
 
     Example: `nlsom bench run vqa-monarchy solo --on vqav2 --path val/ --limit 200 -o run/`
     """
-    contenders = [_contender(name, model, set) for name in societies]
+    contenders = [_contender(name, model, set, bus) for name in societies]
     with progress_bars(quiet=json) as watch:
         runner = _runner(on, path, to, limit, sample_seed, seeds, concurrency, budget, retry_failed, watch)
         asyncio.run(runner.run(contenders))
@@ -212,8 +215,7 @@ def report(
     else:
         if to is None:
             raise typer.BadParameter("a page needs a file: -o report.html")
-        remake = _remade if fresh else None
-        text = asyncio.run(page([RunFolder(run) for run in runs], every, remake=remake))
+        text = asyncio.run(page([RunFolder(run) for run in runs], every, fresh=fresh))
     if to is None:
         out.print(text, markup=False, soft_wrap=True, end="")
     else:
@@ -221,17 +223,14 @@ def report(
         err.print(f"written to {escape(str(to))}")
 
 
-def _contender(name: str, models: Sequence[str] | None, overrides: Sequence[str] | None) -> Contender:
-    society = load(name, models=read_models(models), overrides=overrides or ())
-    fetch_missing(society)
+def _contender(
+    name: str, models: Sequence[str] | None, overrides: Sequence[str] | None, bus: str | None = None
+) -> Contender:
+    society = load(name, models=read_models(models), overrides=overrides or (), bus=reach(bus))
+    if bus is None:
+        fetch_missing(society)
     told = Entrant(name=society.name, file=name, overrides=tuple(overrides or ()), models=tuple(models or ()))
     return Contender(society, told)
-
-
-def _remade(entrant: Entrant) -> Contender:
-    if not entrant.file:
-        raise UsageError(f"{entrant.name} was built in Python: --fresh can only load societies from files")
-    return _contender(entrant.file, entrant.models, entrant.overrides)
 
 
 def _runner(

@@ -13,7 +13,7 @@ from nlsom.bus.nats import NatsBus
 from nlsom.config import load, shipped
 from nlsom.errors import UsageError
 from nlsom.media import FolderStore
-from nlsom.society import Society
+from nlsom.society import Reach, Society
 from nlsom.trace import SqliteTrace
 from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
@@ -114,6 +114,13 @@ def fetch_missing(society: Society) -> None:
             fetch(name)
 
 
+def reach(bus: str | None) -> Reach | None:
+    """What finds the members of a society on a bus, as `--bus` names it."""
+    if bus is None:
+        return None
+    return lambda society: NatsBus(bus, society=society.name, digest=society.cast)
+
+
 @asynccontextmanager
 async def opened(
     society: str,
@@ -133,12 +140,11 @@ async def opened(
         trace=store,
         media=FolderStore(store.media) if store is not None else None,
         retry_failed=retry_failed,
+        bus=reach(bus),
     )
     if bus is None:
         fetch_missing(made)
     async with AsyncExitStack() as stack:
-        if bus is not None:
-            made.bus = await stack.enter_async_context(NatsBus(bus, society=made.name, digest=made.cast))
         if store is not None:
             await stack.enter_async_context(store)
         if has_people(made):

@@ -11,7 +11,7 @@ import typer
 from nlsom.config import load
 from nlsom.errors import ExtraMissing
 from nlsom.model.contract import Model
-from nlsom_serve.cli.options import Models, Overrides, complete_society, read_models
+from nlsom_serve.cli.options import BusUrl, Models, Overrides, complete_society, reach, read_models
 
 
 def serve(
@@ -31,6 +31,7 @@ def serve(
     ] = Path("nlsom-data"),
     model: Models = None,
     set: Overrides = None,
+    bus: BusUrl = None,
     at_once: Annotated[int, typer.Option(min=1, help="Mindstorms that run at the same time.")] = 16,
     queue: Annotated[int, typer.Option(min=0, help="Mindstorms that wait; more are refused with 429.")] = 64,
     max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest request.")] = 32,
@@ -75,7 +76,10 @@ def serve(
         hosts=local_hosts([host]) if keys.open else (),
     )
     shared: dict[str, Model] = {}
-    made = [load(name, models=read_models(model), overrides=set or (), shared=shared) for name in societies]
+    made = [
+        load(name, models=read_models(model), overrides=set or (), shared=shared, bus=reach(bus))
+        for name in societies
+    ]
     sock = server.listen(host, port)
     asyncio.run(
         server.serve(made, sock, data=data, settings=settings, keys=keys, drain_seconds=drain_seconds)
