@@ -13,6 +13,7 @@ import pytest
 from nlsom.config import load
 
 ROOT = Path(__file__).parents[1]
+GROUPS = ("agents", "bench", "models", "societies", "traces")
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.M | re.S)
 
 
@@ -48,9 +49,7 @@ def test_every_target_and_command_that_is_shown_exists():
                 assert target in targets, f"{page}: make {target}"
             for words in re.findall(r"^(?:\$ )?nlsom ([a-z ]+)", text, re.M):
                 top, *rest = words.split()
-                commands.add(
-                    (top, *rest[:1]) if top in ("models", "societies", "agents", "bench") else (top,)
-                )
+                commands.add((top, *rest[:1]) if top in GROUPS else (top,))
     for command in commands:
         words = [sys.executable, "-m", "nlsom_serve.cli", *command, "--help"]
         assert subprocess.run(words, capture_output=True, timeout=120).returncode == 0, command
