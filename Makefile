@@ -41,6 +41,7 @@ bench-vllm: $(VENV)/.developing  ## The ratios against a real vLLM
 
 soak: $(VENV)/.developing  ## Long runs, repeated kills, big counts; by hand
 	$(BIN)/python benchmarks/soak.py $(ARGS)
+	$(BIN)/python benchmarks/serve_soak.py
 
 gpu-smoke: $(VENV)/.installed  ## A real vision-language model on a GPU
 	$(BIN)/python serve/gpu_smoke.py $(ARGS)

@@ -210,18 +210,6 @@ class Borrowed:
         """The mindstorms of the trace."""
         return self._trace.mindstorms()
 
-    async def header(self, mindstorm: str) -> Header | None:
-        """The header of a mindstorm of the trace."""
-        return await self._trace.header(mindstorm)
-
-    async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
-        """The mindstorms of the trace that were begun last."""
-        return await self._trace.latest(count, before=before)
-
-    async def verdict(self, mindstorm: str) -> Record | None:
-        """The verdict of a mindstorm of the trace."""
-        return await self._trace.verdict(mindstorm)
-
     def records(self, mindstorm: str) -> AsyncIterator[Record]:
         """The records of a mindstorm of the trace."""
         return self._trace.records(mindstorm)

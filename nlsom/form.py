@@ -7,6 +7,7 @@ constrains its output may be told (`constraint`), how long it may be (`max_token
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import string
@@ -246,7 +247,10 @@ class RankingForm(_OptionsForm):
         return f"{self.listed()}\nRank all options from best to worst, like {example}. Write nothing else."
 
     def constraint(self) -> Constraint | None:
-        """As many labels as there are options; that none comes twice is checked when the reply is read."""
+        """Of up to four options each order there is; of more, as many labels, whose first places count."""
+        if len(self.options) <= 4:
+            orders = itertools.permutations(map(_literal, self.labels))
+            return Constraint(regex="|".join(map(" > ".join, orders)))
         label = self.pattern()
         return Constraint(regex=f"({label})( > ({label})){{{len(self.options) - 1}}}")
 

@@ -26,6 +26,7 @@ from nlsom.minutes import Minutes
 from nlsom.program import Program, Rounds, Step
 from nlsom.superstep import LATE, LIMIT, REFUSED, Superstep
 from nlsom.task.base import Task
+from nlsom.tool import has_effects
 from nlsom.trace.contract import SCHEMA, Header, History, Kind, Record, Trace
 from nlsom.turn import Turn
 from nlsom.verdict import Abstention, Verdict
@@ -310,6 +311,8 @@ class Scheduler:
             record = known.get(turn.key)
             if record is not None:
                 self._take_up(superstep, at, turn, record)
+            elif turn.key in self._history.intents and closed is None and not self._retry:
+                self._abstain(superstep, at, turn, "it may have run: an earlier run never heard back from it")
             elif closed is None and self._reserve(superstep, at, turn):
                 asked.append((at, turn))
         return asked
@@ -429,6 +432,10 @@ class Scheduler:
                     ask=turn.ask,
                 )
             )
+        if self._trace is not None and has_effects(self._agents[at]):
+            # Told before it runs: whoever takes this up after a crash must not run it twice.
+            self._append("intent", superstep, turn, b"")
+            await self._durable()
         meter = superstep.meters.get(at)
         if meter is not None:
             spending.set(meter)

@@ -4,67 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import itertools
 import json
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from nlsom.agent import Agent
 from nlsom.bus import Bus, MemoryBus
-from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
+from nlsom.compiler import Compiler, Seat, VerdictBy
+from nlsom.errors import NlsomError, UsageError
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
-from nlsom.phase import Ask, Inline, Limits, Phase, Repeat
-from nlsom.program import Decision, Program, Rounds, Seating, Step, flatten
-from nlsom.rules import TieBreak
+from nlsom.phase import Limits, Phase
+from nlsom.program import Program, Seating
 from nlsom.scheduler import Scheduler
-from nlsom.structure import Democracy, Structure, StructureSpec
+from nlsom.structure import Democracy, StructureSpec
 from nlsom.task import Task, VqaTask
-from nlsom.template import Template, Templates
+from nlsom.template import Templates
 from nlsom.trace.contract import SCHEMA, Trace
-from nlsom.verdict import Rule, SettlingRule, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A member and the agent that speaks for it.
-
-    Attributes:
-        member: Who sits there.
-        agent: Who speaks for it.
-        limit: How many turns of it may run at once; None is without limit.
-    """
-
-    member: Member
-    agent: Agent
-    limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictBy:
-    """How the verdict comes about.
-
-    Attributes:
-        rule: Counts the votes.
-        name: What the rule is called in the verdict.
-        of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
-        over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
-        tie_break: What chooses among tied alternatives.
-        competence: Probability that a member is right, by name: its reputation.
-    """
-
-    rule: Rule
-    name: str
-    of: str | None = None
-    over: str | None = None
-    tie_break: TieBreak = "none"
-    competence: Mapping[str, float] = field(default_factory=dict[str, float])
-
+from nlsom.verdict import Verdict
 
 Reach = Callable[["Society"], AbstractAsyncContextManager[Bus]]
 """Makes the bus on which the members of a society are found."""
@@ -114,7 +75,7 @@ class Society:
     source: Mapping[str, object] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.program = _Compiler(self).program()
+        self.program = Compiler(self).program()
         self._built = ""
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
@@ -353,178 +314,6 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
                 await society._open(own)  # pyright: ignore[reportPrivateUsage]
             stack.push_async_exit(society)
         yield
-
-
-class _Compiler:
-    """Checks a society's declarations and binds them; tells all faults at once."""
-
-    def __init__(self, society: Society) -> None:
-        self._society = society
-        self._members = tuple(seat.member for seat in society.seats)
-        self._seating = Seating(self._members, society.groups)
-        self._faults: list[Fault] = []
-        self._where: dict[str, str] = {}
-
-    def program(self) -> Program:
-        society = self._society
-        self._check_members()
-        structure = self._built(society.structure, "structure")
-        steps: list[Step | Rounds] = []
-        for at, phase in enumerate(society.phases):
-            where = f"mindstorm.{at}"
-            steps.append(
-                self._rounds(phase, where, structure)
-                if isinstance(phase, Repeat)
-                else self._step(phase, where, structure, rounds=1)
-            )
-        decision = self._decision(steps)
-        self._check_hearing(steps)
-        if self._faults:
-            raise ConfigError(self._faults)
-        return Program(
-            name=society.name,
-            members=self._members,
-            identities=("",) * len(self._members),
-            steps=tuple(steps),
-            decision=decision,
-            limits=society.limits,
-        )
-
-    def _built(self, spec: StructureSpec, where: str) -> Structure:
-        try:
-            return spec.build(self._members)
-        except ConfigError as error:
-            self._faults += [Fault(f"{where}.{fault.where}", fault.what) for fault in error.faults]
-            return Democracy().build(self._members)
-
-    def _fault(self, where: str, what: object) -> None:
-        self._faults.append(Fault(where, str(what)))
-
-    def _check_members(self) -> None:
-        if not self._members:
-            self._fault("members", "a society needs at least one member")
-        seen: set[str] = set()
-        for member in self._members:
-            if member.name in seen:
-                self._fault(f"members.{member.name}", "two members have this name")
-            if not member.name.strip() or not member.name.isprintable():
-                self._fault(f"members.{member.name!r}", "a name needs printable text, on one line")
-            seen.add(member.name)
-
-    def _select(self, selector: str, where: str) -> tuple[int, ...]:
-        try:
-            return self._seating.select(selector)
-        except UsageError as error:
-            self._fault(where, error)
-            return ()
-
-    def _step(self, ask: Ask, where: str, structure: Structure, *, rounds: int) -> Step:
-        society = self._society
-        name = ask.name or ask.label
-        if name in self._where:
-            name = next(f"{name}#{n}" for n in itertools.count(2) if f"{name}#{n}" not in self._where)
-        self._where[name] = where
-        try:
-            if isinstance(ask.prompt, Inline):
-                template = Template.of(ask.prompt.text)
-            else:
-                template = society.templates.get(ask.prompt, society.task.kind)
-        except UsageError as error:
-            self._fault(f"{where}.prompt", error)
-            template = Template.of("")
-        if unknown := sorted(name for name in template.reads if not _has(society.task, name)):
-            told = f"{template.name}: a {society.task.kind} task has no {unknown[0]!r}"
-            self._fault(f"{where}.prompt", told)
-        if ask.wait != "all" and ask.order != "together":
-            self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
-        who = self._select(ask.ask, f"{where}.ask")
-        if ask.structure is not None:
-            structure = self._built(ask.structure, f"{where}.structure")
-        return Step(
-            ask=ask,
-            name=name,
-            who=who,
-            template=template,
-            structure=structure,
-            quorum=society.limits.quorum if ask.quorum is None else ask.quorum,
-            on_error=ask.on_error or society.limits.on_error,
-            rounds=rounds,
-        )
-
-    def _rounds(self, repeat: Repeat, where: str, structure: Structure) -> Rounds:
-        steps = tuple(
-            self._step(ask, f"{where}.phases.{at}", structure, rounds=repeat.repeat)
-            for at, ask in enumerate(repeat.phases)
-        )
-        until = repeat.until
-        of = self._select(until.of, f"{where}.until.of") if until and until.of else ()
-        if until is not None and (until.agreement or until.unchanged):
-            labels = {step.ask.label for step in steps}
-            if until.over not in labels:
-                self._fault(f"{where}.until.over", f"no phase of this repeat is labelled {until.over!r}")
-        return Rounds(repeat.repeat, steps, until, of)
-
-    def _decision(self, steps: Sequence[Step | Rounds]) -> Decision:
-        by = self._society.verdict
-        flat = flatten(steps)
-        if not flat:
-            self._fault("mindstorm", "a mindstorm needs at least one phase")
-        labels = [step.ask.label for step in flat]
-        over = by.over or ("ballot" if "ballot" in labels else labels[-1] if labels else "ballot")
-        if over not in labels:
-            self._fault("verdict.over", f"no phase is labelled {over!r}; there are {', '.join(labels)}")
-        asked = {at for step in flat if step.ask.label == over for at in step.who}
-        of = self._select(by.of, "verdict.of") if by.of is not None else tuple(sorted(asked))
-        if never := [self._members[at].name for at in of if at not in asked]:
-            self._fault("verdict.of", f"{never[0]!r} is never asked for a {over!r}")
-        for step in flat:
-            if step.ask.wait == "certain":
-                where = f"{self._where[step.name]}.wait"
-                if step is not flat[-1] or step.ask.label != over:
-                    self._fault(where, "`wait: certain` is for the last phase, the one that is counted")
-                elif not isinstance(by.rule, SettlingRule):
-                    self._fault(where, f"`wait: certain` cannot be had with the rule {by.name!r}")
-        proposals = {step.ask.over for step in flat if step.ask.label == over}
-        if len(proposals) > 1:
-            self._fault("verdict.over", f"phases labelled {over!r} vote over different things")
-        voters = {self._members[at].name for at in of}
-        competence = {name: p for name, p in by.competence.items() if name in voters}
-        return Decision(by.rule, by.name, over, of, by.tie_break, next(iter(proposals), None), competence)
-
-    def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
-        """A label that nobody who is asked could ever hear is a slip of the pen."""
-        flat = flatten(steps)
-        senders: dict[str, set[int]] = {}
-        for step in flat:
-            senders.setdefault(step.ask.label, set()).update(step.who)
-        for step in flat:
-            if step.ask.over is not None and step.ask.over not in senders:
-                where = f"{self._where[step.name]}.over"
-                self._fault(where, f"no phase is labelled {step.ask.over!r}; there are {_names(senders)}")
-            for label in step.ask.hears.label or ():
-                where = f"{self._where[step.name]}.hears.label"
-                if label not in senders:
-                    self._fault(where, f"no phase is labelled {label!r}; there are {_names(senders)}")
-                    continue
-                said = senders[label]
-                if (
-                    step.who
-                    and said
-                    and not any(
-                        at in said or not said.isdisjoint(step.structure.hears(at)) for at in step.who
-                    )
-                ):
-                    self._fault(
-                        where, f"nobody asked here can hear those who say {label!r} in this structure"
-                    )
-
-
-def _has(task: type[Task], name: str) -> bool:
-    return name in task.model_fields or hasattr(task, name)
-
-
-def _names(labels: Iterable[str]) -> str:
-    return ", ".join(sorted(labels))
 
 
 __all__ = ["Seat", "Society", "VerdictBy", "narrowed", "opened_together"]

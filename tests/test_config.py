@@ -9,6 +9,7 @@ import pytest
 import nlsom
 from nlsom import config
 from nlsom.errors import ConfigError, UsageError
+from nlsom.spec import schema
 
 GOOD = {
     "name": "panel",
@@ -253,7 +254,7 @@ def test_every_shipped_society_keeps_to_the_published_schema(name):
     import yaml
 
     spec = yaml.safe_load(config.shipped()[name].read_text(encoding="utf-8"))
-    jsonschema.validate(spec, config.schema())
+    jsonschema.validate(spec, schema())
 
 
 @pytest.mark.parametrize(
@@ -271,6 +272,6 @@ def test_the_schema_allows_the_short_ways_to_write(phase):
 
     spec = {**GOOD, "mindstorm": [{**GOOD["mindstorm"][0], **phase}]}
     spec["members"] = {"mind": {"agent": "script"}}
-    jsonschema.validate(spec, config.schema())
+    jsonschema.validate(spec, schema())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**spec, "mindstrom": []}, config.schema())
+        jsonschema.validate({**spec, "mindstrom": []}, schema())

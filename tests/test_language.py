@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from nlsom.config import load, schema
+from nlsom.config import load
 from nlsom.errors import ConfigError
 from nlsom.form import ApprovalForm, ChoiceForm, Form, RankingForm, ScoresForm
 from nlsom.message import Approval, Ranking, Scores
 from nlsom.model.contract import Prompt
 from nlsom.program import Step
 from nlsom.society import Society
+from nlsom.spec import schema
 from nlsom.testing.scripted import Scripted
 
 Say = Callable[[Prompt, Form], str | None]
@@ -282,3 +284,15 @@ def test_the_schema_knows_the_whole_language() -> None:
     told = str(schema())
     for word in ("rights", "structure", "over", "tally", "approval", "says", "reputation"):
         assert word in told
+
+
+def test_a_ranking_of_few_options_is_held_to_orders_without_repeats() -> None:
+    constraint = RankingForm(options=("x", "y", "z")).constraint()
+    assert constraint is not None
+    assert constraint.regex is not None
+    assert re.fullmatch(constraint.regex, "B > A > C")
+    assert not re.fullmatch(constraint.regex, "B > B > C")
+    many = RankingForm(options=tuple("uvwxyz")).constraint()
+    assert many is not None
+    assert many.regex is not None
+    assert re.fullmatch(many.regex, "F > E > D > C > B > A")

@@ -228,6 +228,14 @@ def test_a_port_with_connections_that_are_over_is_free():
     assert ports.is_free("127.0.0.1", port, lingering=True)
 
 
+def test_a_stranger_that_listens_on_the_port_is_not_taken_for_the_server():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert ports.listens(port, [os.getpid()])
+        assert not ports.listens(port, [os.getppid()])
+    assert not ports.listens(port, [os.getpid()])
+
+
 async def test_servers_that_are_starting_do_not_get_the_same_port(make: Make):
     async def started(name: str) -> Server:
         task = asyncio.create_task(up([make(name, mode="silent")]))

@@ -18,7 +18,7 @@ from nlsom.message import Frozen
 SCHEMA = 1
 """Version of keys and records; part of every key."""
 
-Kind = Literal["replied", "abstained", "cancelled", "reused", "closed", "verdict"]
+Kind = Literal["intent", "replied", "abstained", "cancelled", "reused", "closed", "verdict"]
 
 OUTCOMES: frozenset[Kind] = frozenset({"replied", "abstained", "cancelled"})
 
@@ -59,7 +59,8 @@ class Record:
 
     Attributes:
         mindstorm: The mindstorm it belongs to.
-        kind: `replied`, `abstained` (cause), `cancelled` (reason): the outcome of a turn. `reused`: this
+        kind: `intent`: a member whose answer has effects in the world is about to be asked. `replied`,
+            `abstained` (cause), `cancelled` (reason): the outcome of a turn. `reused`: this
             mindstorm took the outcome that another stored under the same key. `closed`: a phase ended early,
             and who counted. `verdict`: what it came to.
         key: Key of the turn; "" for `closed` and `verdict`.
@@ -88,11 +89,13 @@ class History:
         outcomes: By key.
         closed: By phase, round and, where members are asked in turn, who was asked: who counted.
         decided: Whether a verdict is among them.
+        intents: Keys of turns with effects that were begun; those without an outcome may have run.
     """
 
     outcomes: dict[str, Record] = field(default_factory=dict[str, Record])
     closed: dict[tuple[str, int, str], Record] = field(default_factory=dict[tuple[str, int, str], Record])
     decided: bool = False
+    intents: set[str] = field(default_factory=set[str])
 
     def add(self, record: Record) -> None:
         """Takes a record in; an outcome replaces one that is not a reply, and never a reply."""
@@ -104,6 +107,8 @@ class History:
             self.closed[record.phase, record.round, record.member] = record
         elif record.kind == "verdict":
             self.decided = True
+        elif record.kind == "intent":
+            self.intents.add(record.key)
 
 
 class Trace(Protocol):
@@ -139,18 +144,6 @@ class Trace(Protocol):
 
     def mindstorms(self) -> AsyncIterator[Header]:
         """The mindstorms of this trace, in the order they were begun."""
-        ...
-
-    async def header(self, mindstorm: str) -> Header | None:
-        """The header of a mindstorm; None if there is none of that id."""
-        ...
-
-    async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
-        """The `count` mindstorms that were begun last, the last first; of those begun before `before`."""
-        ...
-
-    async def verdict(self, mindstorm: str) -> Record | None:
-        """The verdict of a mindstorm, the last if it was taken up again; None if it came to none."""
         ...
 
     def records(self, mindstorm: str) -> AsyncIterator[Record]:

@@ -49,22 +49,6 @@ class MemoryTrace:
         for header in list(self._headers.values()):
             yield header
 
-    async def header(self, mindstorm: str) -> Header | None:
-        """The header of a mindstorm; see `Trace.header`."""
-        return self._headers.get(mindstorm)
-
-    async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
-        """The mindstorms begun last; see `Trace.latest`."""
-        headers = list(self._headers.values())
-        if before is not None:
-            headers = headers[: list(self._headers).index(before)] if before in self._headers else []
-        return headers[::-1][:count]
-
-    async def verdict(self, mindstorm: str) -> Record | None:
-        """The verdict of a mindstorm; see `Trace.verdict`."""
-        records = reversed(self._records.get(mindstorm, ()))
-        return next((record for record in records if record.kind == "verdict"), None)
-
     async def records(self, mindstorm: str) -> AsyncIterator[Record]:
         """The records of a mindstorm; see `Trace.records`."""
         for record in list(self._records.get(mindstorm, ())):

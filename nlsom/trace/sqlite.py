@@ -203,7 +203,7 @@ class SqliteTrace:
         return Header.model_validate_json(rows[0][0]) if rows else None
 
     async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
-        """The `count` mindstorms begun last, the last first; see `Trace.latest`."""
+        """The mindstorms begun last, the last first; only those begun before `before`, if it is given."""
         where, given = "", ()
         if before is not None:
             where, given = "WHERE number < (SELECT number FROM mindstorms WHERE id = ?)", (before,)

@@ -97,7 +97,7 @@ name: eyes
 task: vqa
 models: {vlm: {profile: seen}}
 members:
-  eyes: {agent: vision, model: vlm, role: expert, count: 3}
+  eyes: {agent: vision, model: vlm, role: expert, count: 3, temperature: 0.7}
   leader: {agent: vision, model: vlm, role: leader}
 structure: democracy
 mindstorm:

@@ -11,11 +11,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from nlsom.config import load, schema, shipped
+from nlsom.config import load, shipped
 from nlsom.drawing import draw, draw_png
 from nlsom.errors import ConfigError, UsageError
 from nlsom.planning import Plan, plan
 from nlsom.source import read
+from nlsom.spec import schema
 from nlsom_serve.about import about, shortly, structure_of
 from nlsom_serve.cli.options import (
     AsJson,

@@ -13,7 +13,7 @@ export class Graph {
     const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
     this.svg = document.importNode(parsed, true);
     this.place.replaceChildren(this.svg);
-    const discs = [...this.svg.querySelectorAll("circle:not(.hub)")];
+    const discs = [...this.svg.querySelectorAll("circle:has(title)")]; // the legend and hubs have no title
     this.discs = new Map(seats.map((seat, at) => [seat.name, discs[at]]).filter(([, disc]) => disc));
     this.listeners = new Map(seats.map((seat) => [seat.name, []]));
     for (const seat of seats) {
@@ -44,8 +44,9 @@ export class Graph {
     const [x, y] = [disc.getAttribute("cx"), disc.getAttribute("cy")];
     const ends = this.listeners.get(name).map((other) => this.discs.get(other)).filter(Boolean);
     path.setAttribute("d", ends.map((end) => `M${x} ${y}L${end.getAttribute("cx")} ${end.getAttribute("cy")}`).join(""));
-    path.setAttribute("class", ends.length > 24 ? "says crowd" : "says");
-    if (this.lines.childElementCount < 40) this.lines.append(path);
+    const crowd = ends.length > 24;
+    path.setAttribute("class", crowd ? "says crowd" : "says");
+    if (this.lines.childElementCount < (crowd ? 3 : 40)) this.lines.append(path); // more would be a blot
     setTimeout(() => {
       disc.classList.remove("speaking");
       path.remove();

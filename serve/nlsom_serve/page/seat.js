@@ -26,7 +26,11 @@ export class Seat {
 
   /** Somebody spoke, or did not: their turn is over. */
   over(member) {
-    const left = this.open.filter((one) => one.turn.member !== member);
+    this.keep((turn) => turn.member !== member);
+  }
+
+  keep(wanted) {
+    const left = this.open.filter((one) => wanted(one.turn));
     if (left.length !== this.open.length) {
       this.open = left;
       this.show();
@@ -67,12 +71,13 @@ export class Seat {
     const chosen = document.querySelector("#turn-options input:checked");
     const answer = chosen ? chosen.value : $("turn-text").value.trim();
     if (!answer) return problem("turn-problem", "Choose or write an answer first.");
+    const gone = () => this.keep((turn) => turn.key !== first.turn.key);
     try {
       await post(`/v1/mindstorms/${first.mindstorm}/turns/${first.turn.key}`, { answer });
-      this.over(first.turn.member);
+      gone(); // by its key: the next turn of the same member may be open by now
     } catch (error) {
       problem("turn-problem", error.message);
-      if (error.status === 409 || error.status === 404) setTimeout(() => this.over(first.turn.member), 2500);
+      if (error.status === 409 || error.status === 404) setTimeout(gone, 2500);
     }
   }
 }

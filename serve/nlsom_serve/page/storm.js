@@ -74,7 +74,7 @@ export class Storm {
     if (data.why) notes.push(`no answer: ${data.why}`);
     if (notes.length) line.append(element("small", { text: ` (${notes.join(", ")})` }));
     this.append(line);
-    this.graph.speaks(data.sender, Boolean(data.ballot));
+    this.graph.speaks(data.sender, data.ballot !== null || data.label === "ballot");
   }
 
   abstained(data) {

@@ -244,7 +244,7 @@ async def wait_ready(server: Server, progress: Report | None = None, *, patience
                     report(stage)
             if not alive:
                 raise ModelUnavailable(await asyncio.to_thread(_why_ended, server))
-            if await healthy(client, server):
+            if await healthy(client, server) and await asyncio.to_thread(_is_ours, server):
                 report("serving")
                 return
             if time.monotonic() - started > patience:
@@ -261,6 +261,10 @@ async def healthy(client: httpx.AsyncClient, server: Server) -> bool:
         return (await client.get(f"{server.url}/health")).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def _is_ours(server: Server) -> bool:
+    return ports.listens(int(server.url.rpartition(":")[2]), server.pids)
 
 
 def _reap_or_alive(server: Server) -> bool:

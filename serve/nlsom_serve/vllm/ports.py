@@ -8,12 +8,15 @@ it from the start.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nlsom.errors import UsageError
 
-_TIME_WAIT = "06"  # include/net/tcp_states.h
+_TIME_WAIT, _LISTEN = "06", "0A"  # include/net/tcp_states.h
 
 
 def is_free(host: str, port: int, *, lingering: bool = False) -> bool:
@@ -70,12 +73,26 @@ def _binds(host: str, port: int, *, reuse: bool) -> bool:
     return True
 
 
+def listens(port: int, pids: Iterable[int]) -> bool:
+    """Whether it is one of these processes that listens on a port, and not a stranger that took it."""
+    sockets = {
+        f"socket:[{inode}]" for at, tcp_state, inode in _connections() if (at, tcp_state) == (port, _LISTEN)
+    }
+    for pid in pids:
+        with contextlib.suppress(OSError):  # the process, or one of its files, is gone by now
+            if any(os.readlink(f"/proc/{pid}/fd/{fd}") in sockets for fd in os.listdir(f"/proc/{pid}/fd")):
+                return True
+    return False
+
+
 def _lingering() -> set[int]:
     """Ports of connections that are over."""
-    lines = [
-        line.split()
-        for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-        if table.is_file()
-        for line in table.read_text().splitlines()[1:]
-    ]
-    return {int(line[1].rpartition(":")[2], 16) for line in lines if line[3] == _TIME_WAIT}
+    return {port for port, tcp_state, _ in _connections() if tcp_state == _TIME_WAIT}
+
+
+def _connections() -> Iterator[tuple[int, str, str]]:
+    """Local port, state and inode of each TCP socket (proc_net_tcp in the kernel's documentation)."""
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in table.read_text().splitlines()[1:] if table.is_file() else ():
+            fields = line.split()
+            yield int(fields[1].rpartition(":")[2], 16), fields[3], fields[9]

@@ -1,0 +1,173 @@
+"""What a society file holds, and how it is read: faulty parts are told and left out, the rest is read on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+
+from nlsom.errors import ConfigError, Fault
+from nlsom.message import Frozen
+from nlsom.options import faults
+from nlsom.phase import Ask, Hears, Limits, Positive, Repeat, Until
+from nlsom.rights import Rights
+from nlsom.rules import TieBreak
+from nlsom.source import Path_, Source, Tree, has, inner
+
+
+class MemberSpec(BaseModel):
+    """A member, or a group of members made from one entry. Other keys are options of its agent.
+
+    Attributes:
+        agent: Name of the agent; left out, nobody sits here but those of `instead`.
+        model: Key of `models`, or a list of keys: one member for each.
+        role: What it is in the society; its key, if not given.
+        persona: Who it is to be.
+        personas: Several: one member for each.
+        count: So many members of each kind, `NAME.1`, `NAME.2`, …
+        instead: Who sits here while the model is optional and not given: names of agents, or members.
+        limit: How many turns of it may run at once.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    agent: str | None = None
+    model: str | tuple[str, ...] | None = None
+    role: str | None = None
+    persona: str = ""
+    personas: tuple[str, ...] = ()
+    count: Positive = 1
+    instead: tuple[str | MemberSpec, ...] = ()
+    limit: Positive | None = None
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        if self.agent is None and not self.instead:
+            raise ValueError("who sits here? `agent` is missing")
+        return self
+
+
+class VerdictSpec(BaseModel):
+    """How the verdict comes about. Other keys are options of the rule.
+
+    Attributes:
+        rule: Name of the rule.
+        of: Whose votes count: a member, a role, or `everyone`.
+        over: Label of the votes.
+        tie_break: What chooses among tied alternatives; without it they stay tied.
+        reputation: File with the record of past tasks (`nlsom.reputation`), beside the society's file; read
+            once.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    rule: str = "plurality"
+    of: str | None = None
+    over: str | None = None
+    tie_break: TieBreak = "none"
+    reputation: str | None = None
+
+
+def _which(value: object) -> str:
+    repeats = "repeat" in value if isinstance(value, dict) else isinstance(value, Repeat)  # pyright: ignore[reportUnknownArgumentType]
+    return "<repeat>" if repeats else "<ask>"
+
+
+_Phase = Annotated[Annotated[Ask, Tag("<ask>")] | Annotated[Repeat, Tag("<repeat>")], Discriminator(_which)]
+
+
+class SocietySpec(Frozen):
+    """A society file.
+
+    Attributes:
+        name: What it is called.
+        about: What it is, in a sentence or two; a paper and its number.
+        task: Kind of task.
+        models: By name: `{embedded: NAME}`, `{url: …, model: …}`, or `{optional: true}`.
+        members: By name.
+        structure: Whose messages may reach whom: a name, or a name with parameters.
+        rights: The rights to know, to change one's answer and to vote.
+        mindstorm: The phases.
+        verdict: How the verdict comes about.
+        limits: What a mindstorm may spend.
+    """
+
+    name: str
+    about: str = ""
+    task: str = "vqa"
+    models: dict[str, dict[str, Any]] = {}
+    members: dict[str, MemberSpec] = Field(min_length=1)
+    structure: str | dict[str, Any] = "democracy"
+    rights: Rights | None = None
+    mindstorm: tuple[_Phase, ...] = Field(min_length=1)
+    verdict: VerdictSpec = VerdictSpec()
+    limits: Limits = Limits()
+
+
+SHAPES: dict[Path_, type[BaseModel]] = {
+    (): SocietySpec,
+    ("limits",): Limits,
+    ("rights",): Rights,
+    ("mindstorm", "*"): Ask,
+    ("mindstorm", "*", "hears"): Hears,
+    ("mindstorm", "*", "until"): Until,
+    ("mindstorm", "*", "phases", "*"): Ask,
+    ("mindstorm", "*", "phases", "*", "hears"): Hears,
+}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of society files, for editors."""
+    return SocietySpec.model_json_schema()
+
+
+def read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
+    """Reads the specification; faulty parts are told and left out, so that the rest is checked too.
+
+    Raises:
+        ConfigError: What is left is no society.
+    """
+    tree: Any = copy.deepcopy(source.tree)
+    wrong: list[Fault] = []
+    while True:
+        try:
+            return SocietySpec.model_validate(tree), wrong
+        except ValidationError as error:
+            told = faults(error, source, (), SHAPES)
+            wrong += [fault for fault in told if fault not in wrong]
+            mended = [_mend(tree, problem["loc"], problem["type"]) for problem in error.errors()]
+            if not any(mended):
+                raise ConfigError(sorted(wrong, key=in_file_order)) from None
+
+
+_STAND_INS: dict[str, Tree] = {"name": "unnamed", "ask": "everyone", "prompt": {"text": ""}}
+"""What takes the place of a faulty or missing part without which the rest could not be checked."""
+
+
+def _mend(tree: Tree, loc: Sequence[str | int], kind: str) -> bool:
+    """Leaves a faulty key out of its mapping, or puts a stand-in there; False if neither can be done."""
+    held: tuple[dict[str, Tree], str] | None = None
+    for step in (step for step in loc if not str(step).startswith("<")):
+        if not has(tree, step):
+            break
+        if isinstance(tree, dict):
+            held = (tree, str(step))
+        tree = inner(tree, step)
+    if kind == "missing" and isinstance(tree, dict) and loc[-1] in _STAND_INS:
+        held = (tree, str(loc[-1]))
+    if held is None or held[1] in ("members", "mindstorm"):
+        return False
+    mapping, key = held
+    if key in _STAND_INS:
+        mapping[key] = copy.deepcopy(_STAND_INS[key])
+    else:
+        del mapping[key]
+    return True
+
+
+def in_file_order(fault: Fault) -> tuple[str, int, int]:
+    """Faults in the order they stand in the file."""
+    name, line, column = ("::" + fault.where).rsplit(":", 2)
+    return (name, int(line), int(column)) if line.isdigit() and column.isdigit() else (fault.where, 0, 0)
