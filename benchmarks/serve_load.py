@@ -122,7 +122,7 @@ async def many(url: str, pid: int, count: int) -> None:
         for start in range(0, count, step):
             await asyncio.gather(*(one(number) for number in range(start, min(count, start + step))))
             print(f"{min(count, start + step):>7} requests: {memory(pid):.1f} MB")
-    print(f"server: {(busy(pid) - before) / count * 1e3:.1f} ms of a core a request")  # noqa: T201
+    print(f"server: {(busy(pid) - before) / count * 1e3:.1f} ms of a core a request")
 
 
 async def measure(url: str, pid: int, rate: float, seconds: float, requests: int) -> None:
