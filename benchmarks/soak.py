@@ -153,8 +153,8 @@ async def memory(options: argparse.Namespace) -> bool:
                     now = held()[0]
                     warm = now if part == 1 else warm
                     rate = total // 10 / (time.perf_counter() - began)
-                    kind = "traced " if traced else ""
-                    print(f"  {kind}{(part + 1) * total // 10:8,}  {now:7.1f} MB  {rate:7,.0f} a second")
+                    done = (part + 1) * total // 10
+                    print(f"  {done:8,}  {now:7.1f} MB  {rate:7,.0f} a second{', traced' if traced else ''}")
         after = held()
         print(
             f"after warm-up {now - warm:+.1f} MB; left behind: {after[1] - before[1]} tasks, "

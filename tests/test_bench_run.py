@@ -188,7 +188,7 @@ async def test_a_cancelled_run_leaves_lines_that_it_goes_on_from(tmp_path):
 
 def test_a_killed_run_scores_as_if_it_had_not_been_and_asks_for_nothing_twice(tmp_path):
     """SIGKILL at random moments; whatever was in flight may be asked again, what was stored may not."""
-    count, kills = 300, 5
+    count, kills = 1000, 10
     questions(tmp_path / "set", count)
     command = [sys.executable, str(VICTIM)]
     whole = tmp_path / "whole" / "run"
@@ -202,7 +202,7 @@ def test_a_killed_run_scores_as_if_it_had_not_been_and_asks_for_nothing_twice(tm
     for _ in range(60):
         process = subprocess.Popen([*command, str(cut), *given])
         before = _size(cut)
-        while process.poll() is None and _size(cut) < before + lot.randint(1, count // 8) * 400:
+        while process.poll() is None and _size(cut) < before + lot.randint(10, 90) * 900:
             time.sleep(0.005)
         if process.poll() is not None:
             break

@@ -179,7 +179,9 @@ class RunFolder:
         for name in known.keys() & new.keys():
             if known[name].given != new[name].given:
                 raise self._other(name)
-        merged = held.model_copy(update={"entrants": tuple((new | known).values()), "budget": config.budget})
+        # Whoever is known keeps its place, and what was found out of it when it was opened.
+        entrants = tuple((known | new | known).values())
+        merged = held.model_copy(update={"entrants": entrants, "budget": config.budget})
         self.write(merged)
         return merged
 

@@ -130,33 +130,27 @@ class Sight:
 _FIRST = threading.Lock()
 
 
-@cache
-def _touched() -> None:
-    import openvino
+def openvino_ready() -> Any:
+    """OpenVINO, once it has met NumPy in one thread alone.
 
-    assert openvino.Tensor(np.zeros(1, np.float32)).data.size == 1
-
-
-def openvino_ready() -> None:
-    """Uses OpenVINO with NumPy once, before two threads can do so for the first time together.
-
-    Its binding then fills a static that one of them guards while it waits for the interpreter's lock, which
-    the other holds while it waits for the guard: both hang for ever, and every other thread with them.
+    When two threads use them together for the first time, its binding fills a static that one of them guards
+    while it waits for the interpreter's lock, which the other holds while it waits for the guard: both hang
+    for ever, and with them every other thread.
 
     Raises:
         ExtraMissing: OpenVINO is not installed.
     """
     with _FIRST:
         try:
-            _touched()
+            import openvino
         except ModuleNotFoundError as error:
             raise ExtraMissing("looking at pictures with the embedded experts", "local") from error
+        assert openvino.Tensor(np.zeros(1, np.float32)).data.size == 1
+        return openvino
 
 
 def _compiled(path: Path) -> Any:
-    openvino_ready()
-    import openvino
-
+    openvino = openvino_ready()
     try:
         return openvino.Core().compile_model(path, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
     except RuntimeError as error:

@@ -6,9 +6,9 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Self
+from typing import Self
 
 from nlsom.agent import Agent
 from nlsom.bus.memory import MemoryBus
@@ -99,9 +99,7 @@ class NatsBus:
         _, hosting, _ = self._open()
         await hosting.host(address, agent, limit)
 
-    def request(
-        self, turn: Turn, *, to: str, deadline: float | None = None
-    ) -> Coroutine[Any, Any, Said | None]:
+    async def request(self, turn: Turn, *, to: str, deadline: float | None = None) -> Said | None:
         """Asks the agent at `to`; see `Bus.request`.
 
         Raises:
@@ -110,7 +108,7 @@ class NatsBus:
             Unavailable: A picture cannot be carried there.
         """
         calling, _, _ = self._open()
-        return calling.request(turn, to, deadline)
+        return await calling.request(turn, to, deadline)
 
     async def describe(self, addresses: Sequence[str]) -> list[str]:
         """The identities of the agents at these addresses; see `Bus.describe`.
