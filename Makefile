@@ -30,7 +30,7 @@ unit: $(VENV)/.developing chromium  ## The tests, with real models, and their co
 
 chromium:  # A browser for the tests of the page: found, named in NLSOM_CHROMIUM, or installed
 	@test -n "$$NLSOM_CHROMIUM" || command -v chromium >/dev/null || \
-		{ apt-get update -qq && apt-get install -y -qq chromium; } || \
+		{ apt-get update -qq && apt-get install -y -qq chromium curl; } || \
 		{ echo 'no Chromium: install it, or name one in NLSOM_CHROMIUM'; exit 2; }
 
 test-vllm: $(VENV)/.developing  ## Real vLLM servers on this CPU, in a virtual environment of their own
