@@ -5,7 +5,7 @@ BIN     = $(VENV)/bin
 QUESTION ?= What animal is this?
 
 .DEFAULT_GOAL := help
-.PHONY: help ask test check types unit test-vllm bench bench-vllm soak gpu-smoke clean
+.PHONY: help ask test check types unit chromium test-vllm bench bench-vllm soak gpu-smoke clean
 
 help:  ## Lists the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,9 +24,14 @@ types: $(VENV)/.developing  ## Types: strictly over the project, and over exampl
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/mypy examples
 
-unit: $(VENV)/.developing  ## The tests, with real models, and their coverage
+unit: $(VENV)/.developing chromium  ## The tests, with real models, and their coverage
 	$(BIN)/nlsom models pull smollm2-135m qwen2.5-coder-1.5b minilm-l6-v2
 	$(BIN)/pytest --cov --cov-report=term $(ARGS)
+
+chromium:  # A browser for the tests of the page: found, named in NLSOM_CHROMIUM, or installed
+	@test -n "$$NLSOM_CHROMIUM" || command -v chromium >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq chromium curl; } || \
+		{ echo 'no Chromium: install it, or name one in NLSOM_CHROMIUM'; exit 2; }
 
 test-vllm: $(VENV)/.developing  ## Real vLLM servers on this CPU, in a virtual environment of their own
 	$(BIN)/python tests/integration/vllm/make_env.py
@@ -40,6 +45,7 @@ bench: $(VENV)/.developing  ## The ratios that nlsom is measured by
 
 bench-vllm: $(VENV)/.developing  ## The ratios against a real vLLM
 	$(BIN)/python benchmarks/vllm_bench.py $(ARGS)
+	$(BIN)/python benchmarks/vllm_saturation.py $(ARGS)
 
 soak: $(VENV)/.developing  ## Long runs, repeated kills, big counts; by hand
 	$(BIN)/python benchmarks/soak.py $(ARGS)

@@ -102,10 +102,16 @@ def vary(
         for repeat in repeats:
             repeat["repeat"] = str(rounds)
     society = load(tree, prompts=built.prompts, media=media)
-    return _without(society, without) if without else society
+    return leave_out(society, without) if without else society
 
 
-def _without(society: Society, absent: Sequence[str]) -> Society:
+def leave_out(society: Society, absent: Sequence[str]) -> Society:
+    """The society without some members. Who is asked for, and is absent, is not asked.
+
+    Raises:
+        UsageError: There is no such member, or nobody is left.
+        ConfigError: The structure cannot be without it.
+    """
     known = society.program.names
     if unknown := [name for name in absent if name not in known]:
         raise UsageError(f"no member is called {unknown[0]!r}; there are {', '.join(known)}")

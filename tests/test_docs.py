@@ -2,7 +2,7 @@
 
 The blocks of a page share one folder and one namespace, in order.
 
-- `python`: executed; `await` may stand at the top.
+- `python`: executed; `await` may stand at the top. `python served` needs a server, and is only compiled.
 - `yaml`: a whole society is written to NAME.yaml and loaded; anything less is laid over the first whole one.
 - `console run`: each `$ nlsom …` is run, and what follows is what it prints; a line `…` stands for any lines.
 """
@@ -87,7 +87,9 @@ def test_what_a_page_shows_is_so(page: Path, tmp_path: Path, monkeypatch: pytest
     names: dict[str, Any] = {"__name__": "docs"}
     first: dict[str, Any] = {}
     for language, mark, text, line in blocks(page):
-        if language == "python":
+        if language == "python" and mark == "served":
+            compile(text, "docs", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        elif language == "python":
             run_python(text, line, names)
         elif language == "yaml":
             first = load_yaml(text, first)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nlsom.config import load
 from nlsom.errors import ConfigError
@@ -296,3 +299,37 @@ def test_a_ranking_of_few_options_is_held_to_orders_without_repeats() -> None:
     assert many is not None
     assert many.regex is not None
     assert re.fullmatch(many.regex, "F > E > D > C > B > A")
+
+
+names = st.text(st.characters(categories=["L", "N"], include_characters=" .-+()[]$"), min_size=1, max_size=8)
+proposers = st.lists(names.map(lambda name: f"m{name.strip()}"), min_size=2, max_size=5, unique=True).map(
+    tuple
+)
+
+
+@given(proposers, st.randoms(use_true_random=False))
+def test_a_ballot_that_keeps_to_its_form_is_read_as_it_was_meant(
+    options: tuple[str, ...], chance: Random
+) -> None:
+    one = chance.choice(options)
+    assert ChoiceForm(options=options, named=True).read(one).answer == one
+    order = tuple(chance.sample(options, len(options)))
+    ranking = RankingForm(options=options, named=True)
+    assert ranking.read(" > ".join(order)).ballot == Ranking(ranking=order)
+    constraint = ranking.constraint()
+    assert constraint is not None
+    assert re.fullmatch(constraint.regex or "", " > ".join(order))
+    given_scores = {option: float(chance.randint(0, 10)) for option in options}
+    told = ", ".join(f"{option}={score:.0f}" for option, score in given_scores.items())
+    scores = ScoresForm(options=options, named=True)
+    assert scores.read(told).ballot == Scores(scores=given_scores)
+    constraint = scores.constraint()
+    assert constraint is not None
+    assert re.fullmatch(constraint.regex or "", told)
+
+
+@given(proposers, st.text(max_size=40))
+def test_no_text_is_read_as_a_vote_for_somebody_it_does_not_name(options: tuple[str, ...], text: str) -> None:
+    for form in (ChoiceForm(options=options, named=True), RankingForm(options=options, named=True)):
+        reading = form.read(text)
+        assert reading.answer is None or reading.answer in text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nlsom.errors import ModelError, ModelUnavailable, UsageError
+from nlsom.errors import ExtraMissing, ModelError, ModelUnavailable, UsageError
 from nlsom.message import Text
 from nlsom.testing.turns import make_message, make_turn
 from nlsom_agents.mcp import Mcp
@@ -62,6 +62,13 @@ async def test_what_does_not_fit_the_server_is_told_when_it_is_opened(options: d
 async def test_a_server_that_cannot_be_started_is_unavailable() -> None:
     with pytest.raises(ModelUnavailable, match="cannot be had"):
         async with Mcp(tool="shout", command=("/nonexistent-program",)):
+            pass
+
+
+async def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(ExtraMissing, match=r"nlsom\[mcp\]"):
+        async with Mcp(tool="shout", command=COMMAND):
             pass
 
 

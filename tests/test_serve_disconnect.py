@@ -7,6 +7,9 @@ import pytest
 from serving import CHAT, chat, one_phase, serving
 from test_serve_native import until
 
+from nlsom.config import load
+from nlsom.testing.behaviours import ok
+from nlsom.testing.faulty import FaultyServer
 from nlsom.testing.slow import Slow
 
 
@@ -26,6 +29,26 @@ async def test_a_client_that_leaves_takes_its_mindstorm_with_it(tmp_path, stream
         await until(lambda: not tasks())
         assert slow.cancelled == 3
         assert house.places.running == house.places.waiting == 0
+
+
+async def test_a_client_that_leaves_is_noticed_down_to_the_server_of_the_models(tmp_path):
+    async with FaultyServer(then=ok("yes", after=60)) as models:
+        society = load(
+            {
+                "name": "trio",
+                "models": {"llm": {"url": models.url, "model": "faulty"}},
+                "members": {"a": {"agent": "chat", "model": "llm", "count": 3}},
+                "mindstorm": [{"ask": "a", "prompt": {"text": "Say."}, "as": "ballot"}],
+            }
+        )
+        async with serving(tmp_path, society) as (client, _):
+            for _ in range(3):
+                asking = asyncio.create_task(client.post(CHAT, json=chat("Well?")))
+                await models.until(lambda server: server.in_flight == 3)
+                asking.cancel()
+                await models.until(lambda server: server.in_flight == 0)
+            assert models.disconnects == 9
+            await until(lambda: not tasks())
 
 
 async def test_clients_that_leave_at_any_moment_leave_nothing_behind(tmp_path):

@@ -145,7 +145,7 @@ def pictures():
         "decimal": "http://2130706433/x.png", "octal": "http://0177.0.0.1/x.png", "hex": "http://0x7f000001/x.png",
         "mapped": "http://[::ffff:127.0.0.1]/x.png", "private": "http://10.0.0.1/x.png", "zero": "http://0.0.0.0/",
         "credentials": "http://a:b@127.0.0.1/x.png", "port": "http://127.0.0.1:99999/x.png", "link": "http://[fe80::1]/",
-        "no host": "http:///x.png", "bracket": "http://[::1/x.png", "space": "http://exa mple/", "crlf": "http://a\r\nb/",
+        "no host": "http:///x.png", "bracket": "http://[::1/x.png", "crlf": "http://a\r\nb/",
         "upper": "HTTP://127.0.0.1/x.png", "nat64": "http://[64:ff9b::7f00:1]/",
     }.items():  # fmt: skip
         yield Hostile(f"picture {name}", 400, chat(with_picture("Well?", url)))

@@ -53,7 +53,7 @@ class Chat:
         )
         text = completion.text.strip()
         if not text:
-            return None
+            return Said(usage=completion.usage, why="the model wrote nothing")
         sure = None if completion.logprob is None else min(1.0, math.exp(completion.logprob))
         said = Said(parts=(Text(text=text),), usage=completion.usage, confidence=sure)
         if form.kind == "text":

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nlsom.bench.compare import Comparison, adjusted, compare
+from nlsom.bench.folder import RunFolder
+from nlsom.bench.report.facts import facts
 from nlsom.bench.run import Contender, Runner
 from nlsom.bench.standing import Standing, standings
 from nlsom.bench.structures import Structures
+from nlsom.errors import UsageError
+from nlsom.trace import SqliteTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +21,15 @@ class Row:
 
     Attributes:
         standing: The structure.
-        rival: The vote.
-        comparison: Of both; None for the vote itself.
+        rival: The largest vote that spends no more.
+        comparison: Of both.
+        seconds: A sample, along the slowest member of every step.
     """
 
     standing: Standing
-    rival: Standing | None
-    comparison: Comparison | None
+    rival: Standing
+    comparison: Comparison
+    seconds: float
 
 
 async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> list[Row]:
@@ -41,47 +47,59 @@ async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> 
         UsageError: As of `Runner.run`.
     """
     talking = list(structures.all())
-    await runner.run([Contender.of(society) for society in talking])
     minds = len(structures.cast.minds)
-    await runner.run([Contender.of(structures.vote(minds))])
+    everyone = structures.vote(minds)
+    await runner.run([Contender.of(society) for society in (*talking, everyone)])
     known = {one.name: one for one in standings(runner.folder)}
-    a_vote = known[f"vote@{minds}"].tokens / minds
-    sizes = {
-        society.name: min(most, max(1, int(known[society.name].tokens / a_vote))) if a_vote else minds
-        for society in talking
-    }
-    largest = max(sizes.values())
-    votes = [structures.vote(size) for size in sorted({*sizes.values()} - {minds}, reverse=True)]
+    a_vote = known[everyone.name].tokens / minds
+    spent = [known[society.name].tokens for society in talking]
+    sizes = {min(most, max(1, int(tokens / a_vote))) if a_vote else minds for tokens in spent}
+    votes = [structures.vote(size) for size in sorted(sizes - {minds}, reverse=True)]
+    votes.append(structures.self_consistency(max(sizes)))
     await runner.run([Contender.of(society) for society in votes])
-    await runner.run([Contender.of(structures.self_consistency(largest))])
-    return rows(standings(runner.folder), sizes, f"self-consistency@{largest}", f"vote@{minds}")
+    return await table(runner.folder)
 
 
-def rows(every: Sequence[Standing], sizes: Mapping[str, int], *others: str) -> list[Row]:
-    """The table: structures beside the votes of equal cost, with p-values adjusted; then the others."""
-    known = {one.name: one for one in every}
-    pairs = [(known[name], known[f"vote@{size}"]) for name, size in sizes.items()]
-    pairs += [(known[name], known[f"vote@{max(sizes.values())}"]) for name in others[:1]]
+async def table(folder: RunFolder) -> list[Row]:
+    """The table of a run that `run_all` made: p-values adjusted for being many.
+
+    Raises:
+        UsageError: The run holds no votes.
+    """
+    every = standings(folder)
+    votes = sorted((one for one in every if one.name.startswith("vote@")), key=lambda one: one.tokens)
+    if not votes:
+        raise UsageError(f"{folder.path}: is no run of `nlsom bench structures`, it has no votes")
+    pairs = [
+        (one, next((vote for vote in reversed(votes) if vote.tokens <= one.tokens + 1e-6), votes[0]))
+        for one in every
+        if one not in votes
+    ]
     compared = adjusted([compare(one, rival) for one, rival in pairs])
-    found = [Row(one, rival, comparison) for (one, rival), comparison in zip(pairs, compared, strict=True)]
-    return [*found, *(Row(known[name], None, None) for name in others[1:])]
+    async with SqliteTrace(folder.trace, read_only=True) as trace:
+        seconds = [(await facts(one, trace)).path for one, _ in pairs]
+    return [
+        Row(one, rival, comparison, path)
+        for (one, rival), comparison, path in zip(pairs, compared, seconds, strict=True)
+    ]
 
 
-def markdown(table: Sequence[Row]) -> str:
+def markdown(rows: Sequence[Row]) -> str:
     """The table in Markdown, intervals at 95 %."""
-    head = "| structure | score | tokens | calls | seconds | equal-cost vote | difference | p (Holm) |"
-    lines = [head, "|---|---|---|---|---|---|---|---|"]
-    for row in table:
-        one, rival, comparison = row.standing, row.rival, row.comparison
+    head = ("structure", "score", "tokens", "calls", "seconds", "equal-cost vote", "gain over it", "p (Holm)")
+    lines = [f"| {' | '.join(head)} |", "|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        one, rival, gain = row.standing, row.rival, row.comparison.difference
         score = one.interval()
-        cells = [one.name, f"{score.estimate:.3f} [{score.low:.3f}, {score.high:.3f}]"]
-        cells += [f"{one.tokens:.0f}", f"{one.calls:.1f}", f"{one.seconds:.1f}"]
-        if rival is not None and comparison is not None:
-            gain = comparison.difference
-            cells.append(f"{rival.name}: {rival.interval().estimate:.3f} at {rival.tokens:.0f}")
-            cells.append(f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]")
-            cells.append(f"{comparison.adjusted:.3f}")
-        else:
-            cells += ["", "", ""]
+        cells = [
+            one.name,
+            f"{score.estimate:.3f} [{score.low:.3f}, {score.high:.3f}]",
+            f"{one.tokens:.0f}",
+            f"{one.calls:.1f}",
+            f"{row.seconds:.1f}",
+            f"{rival.name}: {rival.interval().estimate:.3f} at {rival.tokens:.0f}",
+            f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]",
+            f"{row.comparison.adjusted:.3f}",
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

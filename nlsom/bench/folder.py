@@ -52,6 +52,11 @@ class Entrant(Frozen):
     tie_break: TieBreak = "none"
     spends: tuple[str, ...] = ()
 
+    @property
+    def given(self) -> tuple[object, ...]:
+        """How it was asked for."""
+        return self.file, self.overrides, self.models
+
 
 class Config(Frozen):
     """What a run is: written when it begins; a run that goes on has to be the same.
@@ -122,7 +127,7 @@ class RunFolder:
         self.path = Path(path)
         self.lines = Lines(self.path / "samples.jsonl")
         self.trace = self.path / "trace.sqlite"
-        self.media = self.path / "media"
+        self.media = self.path / "trace.sqlite.media"  # where a trace looks for its pictures
 
     @property
     def name(self) -> str:
@@ -171,7 +176,12 @@ class RunFolder:
             )
         known = {one.name: one for one in held.entrants}
         new = {one.name: one for one in config.entrants}
-        merged = held.model_copy(update={"entrants": tuple((known | new).values()), "budget": config.budget})
+        for name in known.keys() & new.keys():
+            if known[name].given != new[name].given:
+                raise self._other(name)
+        # Whoever is known keeps its place, and what was found out of it when it was opened.
+        entrants = tuple((known | new | known).values())
+        merged = held.model_copy(update={"entrants": entrants, "budget": config.budget})
         self.write(merged)
         return merged
 
@@ -185,12 +195,15 @@ class RunFolder:
         known = {one.name: one for one in held.entrants}
         before = known.get(entrant.name)
         if before is not None and before.digest and before.digest != entrant.digest:
-            raise UsageError(
-                f"{self.path}: society {entrant.name!r} was another one when this run was begun; its file, "
-                "options or models have changed. Give another folder, or undo the change"
-            )
+            raise self._other(entrant.name)
         known[entrant.name] = entrant
         self.write(held.model_copy(update={"entrants": tuple(known.values())}))
+
+    def _other(self, name: str) -> UsageError:
+        return UsageError(
+            f"{self.path}: society {name!r} was another one when this run was begun; its file, options or "
+            "models have changed. Give another folder, or undo the change"
+        )
 
     def write(self, config: Config) -> None:
         """Replaces the file as a whole: a killed process leaves the old one or the new one."""

@@ -108,15 +108,6 @@ class Standing:
         return float(np.mean([line.usage.calls for line in self.lines]))
 
     @cached_property
-    def seconds(self) -> float:
-        """Wall-clock seconds a sample, on average, over those that asked a model or no model at all.
-
-        A sample whose replies all came from the trace took no time that means anything.
-        """
-        timed = [line.usage.seconds for line in self.lines if line.asked == line.usage.calls]
-        return float(np.mean(timed)) if timed else float("nan")
-
-    @cached_property
     def failed(self) -> tuple[Line, ...]:
         """Lines that ended in an error."""
         return tuple(line for line in self.lines if line.error)

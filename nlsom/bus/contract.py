@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from nlsom.agent import Agent
 from nlsom.event import Event
@@ -24,7 +24,9 @@ class Bus(Protocol):
         """
         ...
 
-    async def request(self, turn: Turn, *, to: str, deadline: float | None = None) -> Said | None:
+    def request(
+        self, turn: Turn, *, to: str, deadline: float | None = None
+    ) -> Coroutine[Any, Any, Said | None]:
         """Asks the agent at `to`; cancelling the request cancels the agent.
 
         Args:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nlsom.errors import ExtraMissing
-from nlsom_agents.sight.runtime import Pixels
+from nlsom_agents.sight.runtime import Pixels, openvino_ready
 
 LEAST = 0.6  # what is read with less confidence is mostly ornament
 LEAST_ALONE = 0.95  # the same for a single letter or digit, which any round or crossed thing may be
@@ -137,6 +137,7 @@ def engine_version() -> str:
 
 
 def _engine() -> Any:
+    openvino_ready()
     try:
         from rapidocr import EngineType, RapidOCR
     except ModuleNotFoundError as error:

@@ -127,11 +127,30 @@ class Sight:
         return [np.array(output.data, dtype=np.float32) for output in request.output_tensors]
 
 
+_FIRST = threading.Lock()
+
+
+def openvino_ready() -> Any:
+    """OpenVINO, once it has met NumPy in one thread alone.
+
+    When two threads use them together for the first time, its binding fills a static that one of them guards
+    while it waits for the interpreter's lock, which the other holds while it waits for the guard: both hang
+    for ever, and with them every other thread.
+
+    Raises:
+        ExtraMissing: OpenVINO is not installed.
+    """
+    with _FIRST:
+        try:
+            import openvino
+        except ModuleNotFoundError as error:
+            raise ExtraMissing("looking at pictures with the embedded experts", "local") from error
+        assert openvino.Tensor(np.zeros(1, np.float32)).data.size == 1
+        return openvino
+
+
 def _compiled(path: Path) -> Any:
-    try:
-        import openvino
-    except ModuleNotFoundError as error:
-        raise ExtraMissing("looking at pictures with the embedded experts", "local") from error
+    openvino = openvino_ready()
     try:
         return openvino.Core().compile_model(path, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
     except RuntimeError as error:

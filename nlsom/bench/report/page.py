@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
 
-from nlsom.bench.folder import Entrant, RunFolder
+from nlsom.bench.folder import RunFolder
 from nlsom.bench.report import sections
 from nlsom.bench.report.dialogues import dialogues
 from nlsom.bench.report.facts import facts
 from nlsom.bench.report.worth import Worth, recounted, redrawn
-from nlsom.bench.run import Contender
 from nlsom.bench.standing import Standing
 from nlsom.trace import SqliteTrace
-
-Remake = Callable[[Entrant], Contender]
-"""Loads a society anew, to draw what its members' leave-one-out needs."""
 
 
 async def page(
     folders: Sequence[RunFolder],
     every: Sequence[Standing],
     *,
-    remake: Remake | None = None,
+    fresh: bool = False,
     samples: int = 16,
 ) -> str:
     """The report of some runs.
@@ -33,7 +29,7 @@ async def page(
     Args:
         folders: Of the runs.
         every: Their standings.
-        remake: Loads a society; given, members' worth is drawn anew where no trace holds it.
+        fresh: Whether members' worth is drawn anew, where no trace holds it.
         samples: How many samples to show.
 
     Raises:
@@ -49,9 +45,9 @@ async def page(
         worth = {one.name: await recounted(one, traces[one.run]) for one in every}
         shown = await dialogues(every, known, traces, samples)
     drawn: dict[str, list[Worth]] = {}
-    if remake is not None:
+    if fresh:
         for one in every:
-            drawn[one.name] = await redrawn(one, known[one.run], remake(one.entrant).society)
+            drawn[one.name] = await redrawn(one, known[one.run])
     body = [
         _head(folders),
         sections.scores(every, found),

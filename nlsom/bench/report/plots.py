@@ -34,6 +34,9 @@ class Point:
     colour: int = 0
 
 
+NAMED = 5
+"""How many points a scatter names beside them."""
+
 Scale = Callable[[float], float]
 
 
@@ -112,7 +115,7 @@ def pareto(points: Sequence[Point]) -> list[Point]:
 
 
 def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> str:
-    """Points with intervals, and the Pareto front as a stepped line."""
+    """Points with intervals, and the Pareto front as a stepped line; many points are named by colour only."""
     if not points:
         return ""
     most = max(point.x for point in points) or 1.0
@@ -137,7 +140,7 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> 
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(told)}</title></circle>'
         )
         labels.append((x, y, point.label, x > WIDTH * 0.62))
-    parts += _labels(labels)
+    parts += _labels(labels) if len(points) <= NAMED else []
     return _svg(parts, title)
 
 

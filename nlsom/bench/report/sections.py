@@ -8,7 +8,7 @@ from html import escape
 
 from nlsom.bench.compare import Comparison, compare_all
 from nlsom.bench.report.facts import Facts, by_kind, calibration
-from nlsom.bench.report.plots import COLOURS, Point, Series, interval_bars, lines, reliability, scatter
+from nlsom.bench.report.plots import COLOURS, NAMED, Point, Series, interval_bars, lines, reliability, scatter
 from nlsom.bench.report.worth import Worth
 from nlsom.bench.standing import Standing
 from nlsom.errors import UsageError
@@ -109,7 +109,8 @@ def costs(every: Sequence[Standing], found: Sequence[Facts]) -> str:
         ),
     )
     note = "Dashed, the Pareto front: no other society scores as much for less. Bars are 95 % intervals."
-    return section("Score and cost", note, f'<div class="plots">{"".join(plots)}</div>')
+    legend = key([one.name for one in every]) if len(every) > NAMED else ""
+    return section("Score and cost", note, legend, f'<div class="plots">{"".join(plots)}</div>')
 
 
 def compared(every: Sequence[Standing]) -> str:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from nlsom import plugins
 from nlsom.bench.folder import RunFolder
@@ -20,7 +18,9 @@ from nlsom.bench.report.facts import answer_of
 from nlsom.bench.scores import scorer
 from nlsom.bench.standing import Standing
 from nlsom.bench.stats import Interval, paired_bootstrap
-from nlsom.errors import ConfigError, NlsomError, PluginError
+from nlsom.config import load
+from nlsom.counterfactual import built_from, leave_out
+from nlsom.errors import ConfigError, NlsomError, PluginError, UsageError
 from nlsom.media import FolderStore
 from nlsom.message import Choice, Said
 from nlsom.rules import break_tie
@@ -102,60 +102,53 @@ def _recount(rule: Rule, votes: Sequence[Vote], line: Line, standing: Standing) 
     return score.lenient if score is not None else 0.0
 
 
-def without(society: Society, name: str) -> Society | None:
-    """The society without a member; None where it cannot be without it."""
-    keep = [at for at, seat in enumerate(society.seats) if seat.member.name != name]
-    place = {old: new for new, old in enumerate(keep)}
-    groups = {
-        group: tuple(place[at] for at in members if at in place) for group, members in society.groups.items()
-    }
-    try:
-        return replace(society, seats=[society.seats[at] for at in keep], groups=groups)
-    except ConfigError:
-        return None
-
-
-async def redrawn(
-    standing: Standing, folder: RunFolder, society: Society, *, at_once: int = 8
-) -> list[Worth]:
+async def redrawn(standing: Standing, folder: RunFolder, *, at_once: int = 8) -> list[Worth]:
     """By running the society again without each member, over the same samples, with the run's trace.
 
     Args:
         standing: What it came to with all of them.
         folder: Of the run.
-        society: The society, not open.
         at_once: Samples at once.
+
+    Raises:
+        UsageError: The society was built in Python, so that no trace can say how.
     """
-    judge, found = scorer(standing.scorer), list[Worth]()
-    media = FolderStore(folder.media)
+    media, found = FolderStore(folder.media), list[Worth]()
+    with_all = [score.lenient for _, score in standing.scored]
+    held = {line.mindstorm for line in standing.lines if line.mindstorm}
     async with SqliteTrace(folder.trace) as trace:
-        for name in [member.name for member in society.members]:
-            rest = without(society, name)
-            if rest is None:
-                continue
+        async for header in trace.mindstorms():
+            if header.mindstorm in held:
+                break
+        else:
+            return []
+        built = built_from(header)
+        for name, _ in header.members:
+            try:
+                rest = leave_out(load(built.society, prompts=built.prompts), [name])
+            except (ConfigError, UsageError):
+                continue  # it cannot be without this member
             rest.trace, rest.media = trace, media
-            slots = asyncio.Semaphore(at_once)
-
-            async def one(
-                line: Line, rest: Society = rest, slots: asyncio.Semaphore = slots
-            ) -> tuple[float, int]:
-                async with slots:
-                    try:
-                        verdict = await rest.ask(line.as_task(), seed=line.seed)
-                    except NlsomError:
-                        return 0.0, 0  # without this member there is no verdict: worth nothing
-                score = judge.score(verdict.answer, line.as_sample())
-                return (score.lenient if score is not None else 0.0), verdict.usage.calls
-
-            async with rest, asyncio.TaskGroup() as group:
-                asked = [group.create_task(one(line)) for line, _ in standing.scored]
-            ended = [task.result() for task in asked]
-            gain = np.array([score.lenient for _, score in standing.scored])
-            found.append(
-                Worth(
-                    name,
-                    paired_bootstrap(gain, [score for score, _ in ended]),
-                    sum(draws for _, draws in ended),
-                )
-            )
+            async with rest:
+                scored = await _scored(rest, standing, at_once)
+            gain = paired_bootstrap(with_all, [score for score, _ in scored])
+            found.append(Worth(name, gain, sum(draws for _, draws in scored)))
     return found
+
+
+async def _scored(society: Society, standing: Standing, at_once: int) -> list[tuple[float, int]]:
+    """The score of every sample, and how many calls it took."""
+    judge, slots = scorer(standing.scorer), asyncio.Semaphore(at_once)
+
+    async def one(line: Line) -> tuple[float, int]:
+        async with slots:
+            try:
+                verdict = await society.ask(line.as_task(), seed=line.seed)
+            except NlsomError:
+                return 0.0, 0  # without this member there is no verdict: that is what it is worth
+        score = judge.score(verdict.answer, line.as_sample())
+        return (score.lenient if score is not None else 0.0), verdict.usage.calls
+
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(one(line)) for line, _ in standing.scored]
+    return [task.result() for task in asked]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ from fastapi.routing import APIRoute
 from nlsom_serve.app.errors import bad
 
 _LARGE = 64 * 1024
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class _JsonRequest(Request):
@@ -37,9 +39,14 @@ class JsonRoute(APIRoute):
 
 def _parse(body: bytes) -> Any:
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        if _SURROGATE.search(body):
+            json.dumps(value, ensure_ascii=False).encode()  # pairs are joined by now; what is left is lone
+        return value
     except UnicodeDecodeError:
         raise bad("the body is not UTF-8", code="invalid_json") from None
+    except UnicodeEncodeError:
+        raise bad("the body holds half a character (a lone surrogate)", code="invalid_json") from None
     except json.JSONDecodeError as error:
         told = f"the body is not valid JSON ({error.msg}, line {error.lineno}, column {error.colno})"
         raise bad(told, code="invalid_json") from None

@@ -33,6 +33,7 @@ _HEADERS = {
 }
 
 
+_CLOSE = {"Connection": "close"}  # whatever is left of the body is not read
 _HEADER_BYTES = 32 * 2**10
 _PASSED_OVER = 64 * 2**20
 _PASSING_SECONDS = 2.0
@@ -75,7 +76,7 @@ class Guard:
         except ApiError as error:
             if status == 499:
                 response = error.response()
-                response.headers["Connection"] = "close"  # whatever is left of the body is not read
+                response.headers.update(_CLOSE)
                 await response(scope, receive, sending)
         finally:
             body.close()
@@ -155,9 +156,8 @@ class _Body:
                 message = await self._receive()
         except TimeoutError:
             seconds = self._guard.settings.body_seconds
-            raise ApiError(
-                408, f"the body did not come within {seconds:g} seconds", code="body_timeout"
-            ) from None
+            told = f"the body did not come within {seconds:g} seconds"
+            raise ApiError(408, told, code="body_timeout", headers=_CLOSE) from None
         if message["type"] == "http.request":
             self._whole = not message.get("more_body", False)
             count = len(message.get("body", b""))
@@ -180,7 +180,8 @@ class _Body:
 
     def _too_large(self) -> ApiError:
         most = self._guard.settings.body_bytes
-        return ApiError(413, f"the body is larger than the limit of {most:,} bytes", code="body_too_large")
+        told = f"the body is larger than the limit of {most:,} bytes"
+        return ApiError(413, told, code="body_too_large", headers=_CLOSE)
 
     def close(self) -> None:
         self._guard.give_back(self._held)

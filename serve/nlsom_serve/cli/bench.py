@@ -215,8 +215,7 @@ def report(
     else:
         if to is None:
             raise typer.BadParameter("a page needs a file: -o report.html")
-        remake = _remade if fresh else None
-        text = asyncio.run(page([RunFolder(run) for run in runs], every, remake=remake))
+        text = asyncio.run(page([RunFolder(run) for run in runs], every, fresh=fresh))
     if to is None:
         out.print(text, markup=False, soft_wrap=True, end="")
     else:
@@ -232,12 +231,6 @@ def _contender(
         fetch_missing(society)
     told = Entrant(name=society.name, file=name, overrides=tuple(overrides or ()), models=tuple(models or ()))
     return Contender(society, told)
-
-
-def _remade(entrant: Entrant) -> Contender:
-    if not entrant.file:
-        raise UsageError(f"{entrant.name} was built in Python: --fresh can only load societies from files")
-    return _contender(entrant.file, entrant.models, entrant.overrides)
 
 
 def _runner(

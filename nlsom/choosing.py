@@ -1,0 +1,231 @@
+"""Forms that choose: one option, all that are acceptable, an order, or scores."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
+
+from nlsom.message import Approval, Ballot, Choice, Frozen, Ranking, Scores
+from nlsom.reading import read_choice
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An answer read from a text: None where none could be read; `why` says how, or why not."""
+
+    answer: str | None
+    why: str
+    ballot: Ballot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What a model server may be told, so that the reply cannot miss the form. One field is set."""
+
+    choice: tuple[str, ...] | None = None
+    regex: str | None = None
+    schema: dict[str, Any] | None = None
+
+
+def labels_for(options: Sequence[str]) -> tuple[str, ...]:
+    """What options are called in a prompt: letters, or numbers from 1 where there are more than 26."""
+    if len(options) <= 26:
+        return tuple(string.ascii_uppercase[: len(options)])
+    return tuple(str(n + 1) for n in range(len(options)))
+
+
+def _listed(options: Sequence[str]) -> str:
+    """Options with their labels, each on one line: members may have worded them, and nobody may forge one."""
+    pairs = zip(labels_for(options), options, strict=True)
+    return "Options:\n" + "\n".join(f"{label}. {' '.join(option.split())}" for label, option in pairs)
+
+
+def _literal(text: str) -> str:
+    """A text as a regular expression; unlike `re.escape`, blanks stay blanks, which all engines read."""
+    return re.sub(r"[\\.^$*+?{}\[\]|()/]", r"\\\g<0>", text)
+
+
+def _tokens(labels: Sequence[str]) -> int:
+    """Room for so many labels with separators, in tokens."""
+    return sum(4 + len(label) // 3 for label in labels)
+
+
+class _OptionsForm(Frozen):
+    """What forms over options have in common.
+
+    Attributes:
+        options: What there is to choose from.
+        named: The options are names of members whose proposals were heard: they are called by name, and a
+            long list of them is not repeated.
+    """
+
+    options: tuple[str, ...] = Field(min_length=1)
+    named: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the options are called in the prompt."""
+        return self.options if self.named else labels_for(self.options)
+
+    @property
+    def noun(self) -> str:
+        """What a label is."""
+        return "name" if self.named else "letter" if len(self.options) <= 26 else "number"
+
+    def listed(self) -> str:
+        """The options, for the prompt."""
+        if not self.named:
+            return _listed(self.options)
+        if len(self.options) > 12:
+            return "Options: the names of those who made a proposal."
+        return f"Options: {', '.join(' '.join(option.split()) for option in self.options)}."
+
+    def found(self, text: str) -> list[str]:
+        """The options whose labels stand in a text, in order, each once."""
+        labels = dict(zip(self.labels, self.options, strict=True))
+        any_label = "|".join(map(_literal, sorted(labels, key=len, reverse=True)))
+        return list(dict.fromkeys(labels[at] for at in re.findall(rf"(?<!\w)(?:{any_label})(?!\w)", text)))
+
+    def pattern(self) -> str:
+        """A regular expression for one label."""
+        return "|".join(map(_literal, self.labels))
+
+
+class ChoiceForm(_OptionsForm):
+    """One of some options, by letter, by number where there are more than 26, or by name."""
+
+    kind: Literal["choice"] = "choice"
+
+    @property
+    def max_tokens(self) -> int:
+        """A letter is one token, a number up to three; a little room for servers without constraints."""
+        return 8 + (max(map(len, self.options)) // 2 if self.named else 0)
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        return f"{self.listed()}\nAnswer with the {self.noun} of one option only."
+
+    def constraint(self) -> Constraint | None:
+        """One of the labels."""
+        return Constraint(choice=self.labels)
+
+    def read(self, text: str) -> Reading:
+        """Finds the one option that the text names; names of members as they are spelt."""
+        if self.named:
+            found = self.found(text)
+            if len(found) != 1:
+                return Reading(None, "no single proposal is named")
+            return Reading(found[0], "the only name", Choice(choice=found[0]))
+        at, why = read_choice(text, self.options, self.labels)
+        if at is None:
+            return Reading(None, why)
+        return Reading(self.options[at], why, Choice(choice=self.options[at]))
+
+
+class ApprovalForm(_OptionsForm):
+    """Every option that is acceptable, by label, separated by commas; or `none`."""
+
+    kind: Literal["approval"] = "approval"
+
+    @property
+    def max_tokens(self) -> int:
+        """Two or three tokens an option; a name takes more."""
+        return _tokens(self.labels) + 8
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        example = ", ".join(self.labels[:2])
+        return (
+            f"{self.listed()}\nName every option that you accept, like {example}; or write none. "
+            "Write nothing else."
+        )
+
+    def constraint(self) -> Constraint | None:
+        """Labels with commas between; that none comes twice does not matter."""
+        label = self.pattern()
+        return Constraint(regex=f"none|({label})(, ({label})){{0,{len(self.options) - 1}}}")
+
+    def read(self, text: str) -> Reading:
+        """Reads labels; a plain `none` approves of nothing, and anything else is no ballot."""
+        found = self.found(text)
+        if not found and text.strip().strip(".").casefold() != "none":
+            return Reading(None, "no option is named")
+        approved = tuple(option for option in self.options if option in found)
+        return Reading(approved[0] if len(approved) == 1 else None, "approvals", Approval(approved=approved))
+
+
+class RankingForm(_OptionsForm):
+    """All options from best to worst, by label, separated by `>`."""
+
+    kind: Literal["ranking"] = "ranking"
+
+    @property
+    def max_tokens(self) -> int:
+        """Two or three tokens an option; a name takes more."""
+        return _tokens(self.labels) + 8
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        example = " > ".join(self.labels[:3])
+        return f"{self.listed()}\nRank all options from best to worst, like {example}. Write nothing else."
+
+    def constraint(self) -> Constraint | None:
+        """Of up to four options each order there is; of more, as many labels, whose first places count."""
+        if len(self.options) <= 4:
+            orders = itertools.permutations(map(_literal, self.labels))
+            return Constraint(regex="|".join(map(" > ".join, orders)))
+        label = self.pattern()
+        return Constraint(regex=f"({label})( > ({label})){{{len(self.options) - 1}}}")
+
+    def read(self, text: str) -> Reading:
+        """Reads labels in order; the first place of each counts, and what is left out is tied for last."""
+        ranking = tuple(self.found(text))
+        if len(ranking) < min(2, len(self.options)):
+            return Reading(None, "fewer than two options are ranked")
+        why = "a ranking" if len(ranking) == len(self.options) else "a ranking of some options"
+        return Reading(ranking[0], why, Ranking(ranking=ranking))
+
+
+class ScoresForm(_OptionsForm):
+    """A whole number for each option, from `low` to `high`."""
+
+    kind: Literal["scores"] = "scores"
+    low: int = 0
+    high: int = 10
+
+    @property
+    def max_tokens(self) -> int:
+        """A label, a sign, a number and a separator an option."""
+        return _tokens(self.labels) + 3 * len(self.options) + 8
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        labels = self.labels[:3]
+        example = ", ".join(f"{label}={max(self.low, self.high - n)}" for n, label in enumerate(labels))
+        scale = f"from {self.low} to {self.high}, like {example}"
+        return f"{self.listed()}\nScore each {scale}. Write nothing else."
+
+    def constraint(self) -> Constraint | None:
+        """`A=7, B=3, …` in order."""
+        return Constraint(regex=", ".join(f"{_literal(label)}=[0-9]{{1,3}}" for label in self.labels))
+
+    def read(self, text: str) -> Reading:
+        """Reads `A=7` or `A: 7`; every score has to be on the scale."""
+        labels = dict(zip(self.labels, self.options, strict=True))
+        scores: dict[str, float] = {}
+        score = rf"(?<!\w)({self.pattern()})\s*[=:]\s*(-?\d+(?:\.\d+)?)"
+        for label, number in re.findall(score, text):
+            scores.setdefault(labels[label], float(number))
+        if not scores:
+            return Reading(None, "no option is scored")
+        if any(not self.low <= score <= self.high for score in scores.values()):
+            return Reading(None, f"a score is not between {self.low} and {self.high}")
+        best = max(scores.values())
+        top = [option for option, score in scores.items() if score == best]
+        return Reading(top[0] if len(top) == 1 else None, "scores", Scores(scores=scores))

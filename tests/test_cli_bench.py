@@ -1,0 +1,101 @@
+"""`nlsom bench`: sets, run, compare, report, from the command line."""
+
+import json
+
+import pytest
+from bench import questions
+from typer.testing import CliRunner
+
+from nlsom.errors import UsageError
+from nlsom_serve.cli import app
+
+SOCIETY = """\
+name: {name}
+members:
+  ann: {{agent: script, says: "{says}"}}
+  bob: {{agent: script, says: "yes"}}
+mindstorm:
+  - {{ask: everyone, prompt: vote, as: ballot, form: answer}}
+verdict: {{rule: plurality, tie_break: first}}
+"""
+
+
+@pytest.fixture
+def given(tmp_path):
+    """A set, two society files, and what a command needs of them."""
+    questions(tmp_path / "set", 9, pictures=2)
+    for name, says in (("nodders", "yes"), ("deniers", "no")):
+        (tmp_path / f"{name}.yaml").write_text(SOCIETY.format(name=name, says=says), encoding="utf-8")
+    return [
+        "bench",
+        "run",
+        str(tmp_path / "nodders.yaml"),
+        str(tmp_path / "deniers.yaml"),
+        "--on",
+        "folder",
+        "--path",
+        str(tmp_path / "set" / "set.csv"),
+        "-o",
+        str(tmp_path / "run"),
+    ]
+
+
+def invoke(*command):
+    return CliRunner().invoke(app, [str(part) for part in command], catch_exceptions=False)
+
+
+def test_sets_lists_every_set_and_says_which_layouts_were_read():
+    told = json.loads(invoke("bench", "sets", "--json").stdout)
+    tried = {one["name"] for one in told if one["tried"]}
+    assert {"vqav2", "aokvqa", "textvqa", "pope", "coco-captions", "easy-vqa", "folder"} <= tried
+    assert {"mmmu", "gqa", "docvqa"} <= {one["name"] for one in told} - tried
+    assert "METEOR" in invoke("bench", "sets").stdout
+
+
+def test_run_prints_both_columns_and_the_shares(given):
+    told = json.loads(invoke(*given, "--json").stdout)
+    assert [one["society"] for one in told] == ["nodders", "deniers"]
+    assert told[0]["figures"]["answer"] == {"official": pytest.approx(6 / 9), "lenient": pytest.approx(6 / 9)}
+    assert (told[0]["samples"], told[0]["unparsable"], told[0]["failed"]) == (9, 0.0, [])
+
+
+def test_run_shows_a_bar_and_a_table(given):
+    result = invoke(*given)
+    assert result.exit_code == 0
+    assert "nodders" in result.stdout
+    assert "9/9" in result.stderr
+
+
+def test_compare_and_report_take_the_run(given, tmp_path):
+    invoke(*given)
+    (found,) = json.loads(invoke("bench", "compare", tmp_path / "run", "--json").stdout)
+    assert (found["one"], found["other"], found["samples"]) == ("deniers", "nodders", 9)
+    assert found["interval"][0] <= found["gain"] <= found["interval"][1]
+    assert invoke("bench", "compare", tmp_path / "run").exit_code == 0
+    assert invoke("bench", "report", tmp_path / "run", "-o", tmp_path / "report.html").exit_code == 0
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "| nodders | folder | 9 |" in invoke("bench", "report", tmp_path / "run", "--markdown").stdout
+    assert invoke("bench", "report", tmp_path / "run", "--csv").stdout.count("\n") == 19
+
+
+def test_a_page_needs_a_file(given, tmp_path):
+    invoke(*given)
+    assert invoke("bench", "report", tmp_path / "run").exit_code == 2
+
+
+@pytest.mark.parametrize("budget", ["5000", "calls=3", "tokens=many", "tokens=0"])
+def test_a_budget_that_cannot_be_read_says_how_to_write_it(given, budget):
+    with pytest.raises(UsageError, match="tokens=N"):
+        invoke(*given, "--budget", budget)
+
+
+def test_an_unknown_set_is_refused_with_what_was_meant(given):
+    given[given.index("folder")] = "foldr"
+    with pytest.raises(UsageError, match="did you mean 'folder'"):
+        invoke(*given)
+
+
+def test_structures_and_baseline_of_members_without_a_model_are_refused(given, tmp_path):
+    for command in ("structures", "baseline"):
+        with pytest.raises(UsageError, match="no member with a model"):
+            invoke("bench", command, given[2], *given[4:])
