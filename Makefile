@@ -40,6 +40,8 @@ test-vllm: $(VENV)/.developing  ## Real vLLM servers on this CPU, in a virtual e
 bench: $(VENV)/.developing  ## The ratios that nlsom is measured by
 	$(BIN)/python benchmarks/core.py $(ARGS)
 	$(BIN)/python benchmarks/embedded.py $(ARGS)
+	$(BIN)/python benchmarks/trace.py
+	$(BIN)/python benchmarks/nats_bench.py
 
 bench-vllm: $(VENV)/.developing  ## The ratios against a real vLLM
 	$(BIN)/python benchmarks/vllm_bench.py $(ARGS)
