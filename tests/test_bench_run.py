@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import random
 import signal
 import subprocess
@@ -12,14 +13,20 @@ from pathlib import Path
 import pytest
 from bench import questions, right_but, trio
 
+from nlsom.bench.compare import compare
 from nlsom.bench.folder import RunFolder
+from nlsom.bench.report import page
 from nlsom.bench.run import Contender, Progress, Runner
+from nlsom.bench.sets import load_set
 from nlsom.bench.standing import standings
 from nlsom.errors import TraceError, UsageError
 from nlsom.message import Said
+from nlsom.phase import Ask, Inline
 from nlsom.task import CaptionTask
 from nlsom.testing.agents import Failing, Saying, panel
 
+CAPTIONED = Path(__file__).parents[1] / "societies" / "nlsom_societies" / "samples"
+CAPTION = (Ask(ask="everyone", prompt=Inline(text="Describe it."), label="ballot", form="answer"),)
 VICTIM = Path(__file__).parent / "data" / "bench_victim.py"
 
 
@@ -60,7 +67,7 @@ async def test_a_sample_without_line_takes_its_replies_from_the_trace(tmp_path):
     again = right_but(4)
     await Runner(samples, folder).run([Contender.of(panel([again]))])
     assert again.turns == []
-    assert len(folder.lines.last()) == 12
+    assert len(list(folder.lines.last())) == 12
     assert all(line.usage.calls == 1 for line in folder.lines)
     assert sum(line.asked for line in folder.lines) == 5
 
@@ -87,7 +94,7 @@ async def test_retry_failed_asks_again_only_where_it_failed(tmp_path):
     assert weak.asked == 0
     await Runner(samples, folder, retry_failed=True).run([Contender.of(panel([steady, weak]))])
     assert (len(steady.turns), weak.asked) == (0, 6)
-    assert not any(line.abstained for line in folder.lines.last().values())
+    assert not any(line.abstained for line in folder.lines.last())
 
 
 async def test_seeds_and_societies_are_run_over_the_same_samples(tmp_path):
@@ -131,7 +138,7 @@ async def test_a_spent_budget_begins_no_new_sample_and_a_larger_one_goes_on(tmp_
     assert seen[-1].done == 4  # 300 tokens each: the fourth was begun with 900 spent
     assert "1000 tokens" in seen[-1].stopped
     await Runner(samples, folder, budget=10_000).run([Contender.of(trio())])
-    assert len(folder.lines.last()) == 10
+    assert len(list(folder.lines.last())) == 10
 
 
 async def test_a_set_of_another_kind_is_refused_before_anything_is_asked(tmp_path):
@@ -139,6 +146,37 @@ async def test_a_set_of_another_kind_is_refused_before_anything_is_asked(tmp_pat
     society.task = CaptionTask
     with pytest.raises(UsageError, match="caption"):
         await Runner(questions(tmp_path / "set", 2), RunFolder(tmp_path / "run")).run([Contender.of(society)])
+
+
+async def test_captions_are_scored_as_a_whole(tmp_path):
+    society = panel([Saying("A red and green pagoda overlooking a lake.")], CAPTION)
+    society.task = CaptionTask
+    society.__post_init__()
+    folder = RunFolder(tmp_path / "run")
+    seen = list[Progress]()
+    await Runner(load_set("coco-captions", CAPTIONED), folder, watch=seen.append).run([Contender.of(society)])
+    (one,) = standings(folder)
+    assert seen[-1].score is None
+    assert all(line.official is None for line in one.lines)
+    assert next(iter(one.figures)) == "CIDEr"
+    assert one.figures["CIDEr"].official > 0
+    assert one.interval().estimate == pytest.approx(one.figures["CIDEr"].lenient)
+    assert "CIDEr" in await page([folder], [one])
+
+
+async def test_a_run_of_which_the_set_counts_nothing_has_no_score(tmp_path):
+    questions(tmp_path / "set", 1)
+    row = {"image": "0.png", "direct_answers": ["yes"], "difficult_direct_answer": True}
+    rows = [{**row, "question_id": f"q{n}", "question": "Is it?"} for n in range(2)]
+    (tmp_path / "set" / "aokvqa.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    folder = RunFolder(tmp_path / "run")
+    samples = load_set("aokvqa-direct", tmp_path / "set" / "aokvqa.jsonl")
+    await Runner(samples, folder).run([Contender.of(panel([Saying("yes")]))])
+    (one,) = standings(folder)
+    assert one.samples == ()
+    assert math.isnan(one.interval().estimate)
+    with pytest.raises(UsageError, match="no sample has a score"):
+        compare(one, one)
 
 
 async def test_a_trace_that_cannot_be_written_ends_the_run(tmp_path):
@@ -183,7 +221,7 @@ async def test_a_cancelled_run_leaves_lines_that_it_goes_on_from(tmp_path):
         await running
     assert 10 <= len(list(folder.lines)) < 40
     await Runner(samples, folder).run([Contender.of(panel([right_but(4)]))])
-    assert len(folder.lines.last()) == 40
+    assert len(list(folder.lines.last())) == 40
 
 
 def test_a_killed_run_scores_as_if_it_had_not_been_and_asks_for_nothing_twice(tmp_path):

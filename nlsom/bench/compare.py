@@ -80,6 +80,8 @@ def compare(one: Standing, other: Standing, *, column: Column = "lenient", seed:
         UsageError: They were not run over the same samples.
     """
     check(one, other)
+    if not one.samples:
+        raise UsageError(f"{one.name}: no sample has a score, so there is nothing to compare")
     order = {sample: at for at, sample in enumerate(other.samples)}
     first = one.scores(column)
     second = other.scores(column)[[order[sample] for sample in one.samples]]

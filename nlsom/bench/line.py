@@ -151,7 +151,7 @@ class Lines:
         self.path = path
 
     def __iter__(self) -> Iterator[Line]:
-        """Every line, in the order they were written; later ones replace earlier ones of the same place.
+        """Every line, in the order they were written.
 
         Raises:
             UsageError: A line is not one that a run wrote.
@@ -168,9 +168,10 @@ class Lines:
                     first = error.errors(include_url=False)[0]
                     raise UsageError(f"{self.path}, line {number}: {first['loc']}: {first['msg']}") from None
 
-    def last(self) -> dict[Place, Line]:
-        """The line that counts, by place, in the order in which places were first written."""
-        return {line.place: line for line in self}
+    def last(self) -> Iterator[Line]:
+        """The lines that count, one a place, in the order they were written; reads the file twice."""
+        last = {line.place: number for number, line in enumerate(self)}
+        return (line for number, line in enumerate(self) if last[line.place] == number)
 
     def append(self) -> FileIO:
         """The file, open to write whole lines at its end, unbuffered."""

@@ -198,7 +198,7 @@ class Runner:
         """What earlier runs did for a society, and which of it stands."""
         progress, done = Progress(name, total=total), set[tuple[int, str]]()
         tokens = 0
-        for line in self.folder.lines.last().values():
+        for line in self.folder.lines.last():
             tokens += line.usage.tokens
             if line.society == name and not (self.retry_failed and line.failed):
                 progress = progress.after(line, 0.0, fresh=False)

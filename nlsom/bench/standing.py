@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,9 @@ class Standing:
         return np.array([sum(found[sample]) / len(found[sample]) for sample in self.samples])
 
     def interval(self, column: Column = "lenient") -> Interval:
-        """The mean score with its interval over samples."""
+        """The mean score with its interval over samples; not a number where the set counts none of them."""
+        if not self.samples:
+            return Interval(math.nan, math.nan, math.nan)
         return bootstrap(self.scores(column))
 
     @cached_property
@@ -135,7 +138,7 @@ def standings(folder: RunFolder) -> list[Standing]:
     """
     config = folder.config()
     known: defaultdict[str, list[Line]] = defaultdict(list)
-    for line in folder.lines.last().values():
+    for line in folder.lines.last():
         known[line.society].append(line)
     found = [
         Standing(folder.name, config.on, config.scorer, one, _ordered(known[one.name]))
