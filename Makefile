@@ -30,7 +30,7 @@ unit: $(VENV)/.developing chromium  ## The tests, with real models, and their co
 
 chromium:  # A browser for the tests of the page: found, named in NLSOM_CHROMIUM, or installed
 	@test -n "$$NLSOM_CHROMIUM" || command -v chromium >/dev/null || \
-		{ apt-get update -qq && apt-get install -y -qq chromium; } || \
+		{ apt-get update -qq && apt-get install -y -qq chromium curl; } || \
 		{ echo 'no Chromium: install it, or name one in NLSOM_CHROMIUM'; exit 2; }
 
 test-vllm: $(VENV)/.developing  ## Real vLLM servers on this CPU, in a virtual environment of their own
@@ -40,6 +40,8 @@ test-vllm: $(VENV)/.developing  ## Real vLLM servers on this CPU, in a virtual e
 bench: $(VENV)/.developing  ## The ratios that nlsom is measured by
 	$(BIN)/python benchmarks/core.py $(ARGS)
 	$(BIN)/python benchmarks/embedded.py $(ARGS)
+	$(BIN)/python benchmarks/trace.py
+	$(BIN)/python benchmarks/nats_bench.py
 
 bench-vllm: $(VENV)/.developing  ## The ratios against a real vLLM
 	$(BIN)/python benchmarks/vllm_bench.py $(ARGS)

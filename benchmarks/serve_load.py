@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
@@ -64,6 +65,12 @@ def memory(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def busy(pid: int) -> float:
+    """Seconds that a process kept a core busy."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def alone(count: int = 100) -> float:
     """Median seconds of the mindstorm without a server and without a trace."""
     took: list[float] = []
@@ -102,6 +109,7 @@ async def open_loop(url: str, rate: float, seconds: float) -> tuple[list[float],
 async def many(url: str, pid: int, count: int) -> None:
     """Sends requests 32 at a time, and prints the server's memory."""
     limit = asyncio.Semaphore(32)
+    before = busy(pid)
     async with httpx.AsyncClient(base_url=url, timeout=60) as client:
 
         async def one(number: int) -> None:
@@ -114,6 +122,7 @@ async def many(url: str, pid: int, count: int) -> None:
         for start in range(0, count, step):
             await asyncio.gather(*(one(number) for number in range(start, min(count, start + step))))
             print(f"{min(count, start + step):>7} requests: {memory(pid):.1f} MB")
+    print(f"server: {(busy(pid) - before) / count * 1e3:.1f} ms of a core a request")
 
 
 async def measure(url: str, pid: int, rate: float, seconds: float, requests: int) -> None:

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import JsonValue, StringConstraints
+from pydantic import StringConstraints
 from starlette.responses import JSONResponse
 
 from nlsom import event, plugins
 from nlsom.answers import NotOpen
-from nlsom.member import wire_id
 from nlsom.message import Image
-from nlsom.trace import Header
-from nlsom.verdict import Verdict
 from nlsom_serve.app.body import JsonRoute
+from nlsom_serve.app.cards import card_of, card_of_run, detail_of, header_of, inside
 from nlsom_serve.app.choices import Asked, read_choices
 from nlsom_serve.app.errors import ApiError, bad, not_found
 from nlsom_serve.app.house import House
-from nlsom_serve.app.ledger import Entry
 from nlsom_serve.app.needs import TheAccount, TheHouse
 from nlsom_serve.app.past import beginning, ending, told
-from nlsom_serve.app.redact import redact
 from nlsom_serve.app.replies import (
     MindstormCard,
     MindstormDetail,
     MindstormList,
-    OpenTurnCard,
     Taken,
     failures,
 )
@@ -38,7 +32,7 @@ from nlsom_serve.app.run import Run, Seen
 from nlsom_serve.app.shapes import AskedLimits, Seed, Strict
 from nlsom_serve.app.sse import EventStream, frame, gone
 from nlsom_serve.app.tasks import make_task
-from nlsom_serve.app.told import told_event, told_message, told_turn, told_verdict
+from nlsom_serve.app.told import told_event
 
 router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindstorms"])
 
@@ -115,8 +109,8 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
     request.scope["state"]["mindstorm"] = run.id
     if new.wait:
         await _until_over(run, request)
-        return JSONResponse((await _detail(house, run.id)).model_dump(mode="json"))
-    card = _card_of_run(run)
+        return JSONResponse((await detail_of(house, run.id)).model_dump(mode="json"))
+    card = card_of_run(run)
     where = {"Location": f"/v1/mindstorms/{run.id}"}
     return JSONResponse(card.model_dump(mode="json"), 202, headers=where)
 
@@ -131,21 +125,21 @@ async def list_mindstorms(
 ) -> MindstormList:
     """Lists mindstorms, those begun last first."""
     headers = await house.trace.latest(limit + 1, before=before)
-    cards = [await _card(house, header) for header in headers[:limit]]
+    cards = [await card_of(house, header) for header in headers[:limit]]
     return MindstormList(data=cards, more=len(headers) > limit)
 
 
 @router.get("/{id}", responses=failures(400, 401, 404))
 async def get_mindstorm(id: Id, house: TheHouse) -> MindstormDetail:
     """Tells a mindstorm: its state, what was said, and its verdict."""
-    return await _detail(house, id)
+    return await detail_of(house, id)
 
 
 @router.delete("/{id}", responses=failures(400, 401, 404))
 async def cancel(id: Id, house: TheHouse) -> MindstormDetail:
     """Cancels a mindstorm down to the models' servers; one that is over stays as it is."""
     await house.cancel(id)
-    return await _detail(house, id)
+    return await detail_of(house, id)
 
 
 @router.get(
@@ -202,8 +196,8 @@ async def picture(id: Id, number: Annotated[int, Path(ge=0, le=999)], house: The
     if run is not None:
         images = run.task.images
     else:
-        task = (await _header(house, id)).task
-        images = tuple(Image.model_validate(one) for one in _inside(task, "images"))
+        task = (await header_of(house, id)).task
+        images = tuple(Image.model_validate(one) for one in inside(task, "images"))
     if number >= len(images):
         raise not_found("it has no picture of that number")
     image = images[number]
@@ -242,7 +236,7 @@ async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
 
 
 async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
-    header = await _header(house, id)
+    header = await header_of(house, id)
     seen, verdict = await told(house.trace, id)
     kind = plugins.load("tasks", header.kind)
     entry = await house.entry(id)
@@ -255,96 +249,3 @@ async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
                 yield frame(told_event(one.event), event=one.event.kind, id=one.number)
 
     return frames()
-
-
-async def _header(house: House, id: str) -> Header:
-    header = await house.trace.header(id)
-    if header is None:
-        raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
-    return header
-
-
-def _inside(task: JsonValue, name: str) -> list[Any]:
-    value = task.get(name) if isinstance(task, dict) else None
-    return value if isinstance(value, list) else []
-
-
-def _card_of_run(run: Run) -> MindstormCard:
-    return MindstormCard(
-        id=run.id,
-        state=run.state,  # pyright: ignore[reportArgumentType]
-        society=run.society_id,
-        question=run.task.question,
-        choices=list(run.task.choices),
-        images=len(run.task.images),
-        seed=run.seed,
-        answer=run.verdict.answer if run.verdict else None,
-        reason=redact(str(run.error)) if run.error else None,
-    )
-
-
-async def _card(house: House, header: Header, verdict: Verdict | None = None) -> MindstormCard:
-    run = house.running(header.mindstorm)
-    if run is not None:
-        return _card_of_run(run).model_copy(update={"started": header.started})
-    verdict = verdict or await _verdict(house, header.mindstorm)
-    entry = await house.entry(header.mindstorm) if verdict is None else None
-    state = "decided" if verdict else "stopped" if entry and entry.state == "stopped" else "cancelled"
-    task = header.task if isinstance(header.task, dict) else {}
-    return MindstormCard(
-        id=header.mindstorm,
-        state=state,
-        society=wire_id(header.society),
-        question=str(task.get("question", "")),
-        choices=[str(one) for one in _inside(task, "choices")],
-        images=len(_inside(task, "images")),
-        seed=header.seed,
-        started=header.started,
-        answer=verdict.answer if verdict else None,
-        reason=(entry.reason or None) if entry else None,
-    )
-
-
-async def _verdict(house: House, id: str) -> Verdict | None:
-    record = await house.trace.verdict(id)
-    return Verdict.model_validate_json(record.body) if record is not None else None
-
-
-def _unbegun(entry: Entry) -> MindstormDetail:
-    """A mindstorm that ended, or waits to be taken up, before its first turn."""
-    task = json.loads(entry.task)
-    return MindstormDetail(
-        id=entry.id,
-        state="queued" if entry.state == "open" else entry.state,
-        society=entry.society,
-        question=task["question"],
-        choices=task["choices"],
-        images=len(task["images"]),
-        seed=entry.seed,
-        reason=entry.reason or None,
-        messages=[],
-        waiting=[],
-        verdict=None,
-    )
-
-
-async def _detail(house: House, id: str) -> MindstormDetail:
-    run = house.running(id)
-    header = await house.trace.header(id)
-    if header is None and run is None:
-        entry = await house.entry(id)
-        if entry is None:
-            raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
-        return _unbegun(entry)
-    seen, verdict = (run.seen, run.verdict) if run is not None else await told(house.trace, id)
-    if header is None:
-        assert run is not None
-        card = _card_of_run(run)
-    else:
-        card = await _card(house, header, verdict)
-    return MindstormDetail(
-        **card.model_dump(),
-        messages=[told_message(one.event.message) for one in seen if isinstance(one.event, event.Spoke)],
-        waiting=[OpenTurnCard(**told_turn(turn)) for turn in run.waiting()] if run is not None else [],
-        verdict=told_verdict(verdict) if verdict is not None else None,
-    )

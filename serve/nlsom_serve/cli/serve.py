@@ -11,7 +11,15 @@ import typer
 from nlsom.config import load
 from nlsom.errors import ExtraMissing
 from nlsom.model.contract import Model
-from nlsom_serve.cli.options import BusUrl, Models, Overrides, complete_society, reach, read_models
+from nlsom_serve.cli.options import (
+    BusUrl,
+    Models,
+    Overrides,
+    complete_society,
+    fetch_missing,
+    reach,
+    read_models,
+)
 
 
 def serve(
@@ -80,6 +88,9 @@ def serve(
         load(name, models=read_models(model), overrides=set or (), shared=shared, bus=reach(bus))
         for name in societies
     ]
+    for one in made:
+        if one.bus is None:
+            fetch_missing(one)
     sock = server.listen(host, port)
     asyncio.run(
         server.serve(made, sock, data=data, settings=settings, keys=keys, drain_seconds=drain_seconds)

@@ -1,0 +1,128 @@
+"""Mindstorms as clients are told of them, running or past."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import JsonValue
+
+from nlsom.event import Spoke
+from nlsom.member import wire_id
+from nlsom.trace import Header
+from nlsom.verdict import Verdict
+from nlsom_serve.app.errors import not_found
+from nlsom_serve.app.house import House
+from nlsom_serve.app.ledger import Entry
+from nlsom_serve.app.past import told
+from nlsom_serve.app.redact import redact
+from nlsom_serve.app.replies import MindstormCard, MindstormDetail, OpenTurnCard
+from nlsom_serve.app.run import Run
+from nlsom_serve.app.told import told_message, told_turn, told_verdict
+
+
+async def header_of(house: House, id: str) -> Header:
+    """The header of a mindstorm.
+
+    Raises:
+        ApiError: 404: there is none.
+    """
+    header = await house.trace.header(id)
+    if header is None:
+        raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+    return header
+
+
+def inside(task: JsonValue, name: str) -> list[Any]:
+    """A list inside a stored task."""
+    value = task.get(name) if isinstance(task, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def card_of_run(run: Run) -> MindstormCard:
+    """A mindstorm that runs or waits."""
+    return MindstormCard(
+        id=run.id,
+        state=run.state,  # pyright: ignore[reportArgumentType]
+        society=run.society_id,
+        question=run.task.question,
+        choices=list(run.task.choices),
+        images=len(run.task.images),
+        seed=run.seed,
+        answer=run.verdict.answer if run.verdict else None,
+        reason=redact(str(run.error)) if run.error else None,
+    )
+
+
+async def card_of(house: House, header: Header, verdict: Verdict | None = None) -> MindstormCard:
+    """A mindstorm in short."""
+    run = house.running(header.mindstorm)
+    if run is not None:
+        return card_of_run(run).model_copy(update={"started": header.started})
+    verdict = verdict or await verdict_of(house, header.mindstorm)
+    entry = await house.entry(header.mindstorm) if verdict is None else None
+    state = "decided" if verdict else "stopped" if entry and entry.state == "stopped" else "cancelled"
+    task = header.task if isinstance(header.task, dict) else {}
+    return MindstormCard(
+        id=header.mindstorm,
+        state=state,
+        society=wire_id(header.society),
+        question=str(task.get("question", "")),
+        choices=[str(one) for one in inside(task, "choices")],
+        images=len(inside(task, "images")),
+        seed=header.seed,
+        started=header.started,
+        answer=verdict.answer if verdict else None,
+        reason=(entry.reason or None) if entry else None,
+    )
+
+
+async def verdict_of(house: House, id: str) -> Verdict | None:
+    """The verdict of a mindstorm, if it came to one."""
+    record = await house.trace.verdict(id)
+    return Verdict.model_validate_json(record.body) if record is not None else None
+
+
+def _unbegun(entry: Entry) -> MindstormDetail:
+    """A mindstorm that ended, or waits to be taken up, before its first turn."""
+    task = json.loads(entry.task)
+    return MindstormDetail(
+        id=entry.id,
+        state="queued" if entry.state == "open" else entry.state,
+        society=entry.society,
+        question=task["question"],
+        choices=task["choices"],
+        images=len(task["images"]),
+        seed=entry.seed,
+        reason=entry.reason or None,
+        messages=[],
+        waiting=[],
+        verdict=None,
+    )
+
+
+async def detail_of(house: House, id: str) -> MindstormDetail:
+    """A mindstorm with all that was said.
+
+    Raises:
+        ApiError: 404: there is none.
+    """
+    run = house.running(id)
+    header = await house.trace.header(id)
+    if header is None and run is None:
+        entry = await house.entry(id)
+        if entry is None:
+            raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+        return _unbegun(entry)
+    seen, verdict = (run.seen, run.verdict) if run is not None else await told(house.trace, id)
+    if header is None:
+        assert run is not None
+        card = card_of_run(run)
+    else:
+        card = await card_of(house, header, verdict)
+    return MindstormDetail(
+        **card.model_dump(),
+        messages=[told_message(one.event.message) for one in seen if isinstance(one.event, Spoke)],
+        waiting=[OpenTurnCard(**told_turn(turn)) for turn in run.waiting()] if run is not None else [],
+        verdict=told_verdict(verdict) if verdict is not None else None,
+    )
