@@ -10,12 +10,13 @@ from nlsom import Member, Said, Seat, Text
 from nlsom.bench import equal_cost
 from nlsom.bench.baseline import baseline, markdown, oracle
 from nlsom.bench.compare import adjusted, compare, compare_all
-from nlsom.bench.folder import RunFolder
+from nlsom.bench.folder import RunFolder, entrant
 from nlsom.bench.run import Contender, Runner
 from nlsom.bench.standing import gather, standings
 from nlsom.bench.structures import Cast, Structures, sampled
 from nlsom.errors import UsageError
 from nlsom.message import Usage
+from nlsom.structure import Democracy
 from nlsom.task import CaptionTask
 from nlsom.testing.agents import Saying, panel
 
@@ -190,6 +191,11 @@ def test_rights_add_phases_and_hearing():
     assert len(full.program.flat[2].structure.hears(expert)) == 5
     assert plain.program.decision.name == "decree"
     assert len(full.program.decision.of) == 3
+
+
+def test_free_text_of_any_length_is_no_answer_to_the_task():
+    assert entrant(Structures(cast(4, 5)).monarchy()).answering == ("ballot",)
+    assert entrant(Structures(cast(4, 5)).debate("debate", Democracy())).answering == ("answer",)
 
 
 def test_organizer_and_leader_of_a_society_become_the_head():

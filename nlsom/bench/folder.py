@@ -13,8 +13,9 @@ from pydantic import Field, ValidationError
 from nlsom import __version__
 from nlsom.bench.line import Lines
 from nlsom.errors import UsageError
+from nlsom.form import TextForm
 from nlsom.message import Frozen
-from nlsom.program import Rounds
+from nlsom.phase import FormSpec
 from nlsom.rules import TieBreak
 from nlsom.society import Society
 
@@ -90,7 +91,6 @@ class Config(Frozen):
 def entrant(society: Society, name: str = "", **told: object) -> Entrant:
     """A society as an entrant; once it is open, with the identities of its members."""
     program = society.program
-    steps = [s for step in program.steps for s in (step.steps if isinstance(step, Rounds) else (step,))]
     told = {
         "name": name or society.name,
         "digest": program.digest,
@@ -98,7 +98,7 @@ def entrant(society: Society, name: str = "", **told: object) -> Entrant:
             (member.name, member.role, identity)
             for member, identity in zip(program.members, program.identities, strict=True)
         ],
-        "answering": list(dict.fromkeys(step.ask.label for step in steps if step.ask.form != "text")),
+        "answering": list(dict.fromkeys(step.ask.label for step in program.flat if _answers(step.ask.form))),
         "rule": program.decision.name,
         "over": program.decision.over,
         "voters": [program.members[at].name for at in program.decision.of],
@@ -107,6 +107,11 @@ def entrant(society: Society, name: str = "", **told: object) -> Entrant:
         **told,
     }
     return Entrant.model_validate(told)
+
+
+def _answers(form: FormSpec) -> bool:
+    """Whether what is said in this form answers the task; free text answers whatever was asked last."""
+    return form != "text" and not (isinstance(form, TextForm) and not form.short)
 
 
 def versions() -> dict[str, str]:
