@@ -88,3 +88,13 @@ def test_the_agent_of_the_agents_readme_sits_in_a_society(tmp_path, monkeypatch:
         timeout=120,
     )
     assert done.stdout == "never\n", done.stderr
+
+
+def test_the_tests_that_rule_out_known_faults_exist():
+    text = (ROOT / "docs" / "pains.md").read_text(encoding="utf-8")
+    places = [*(ROOT / "tests").glob("*.py"), *(ROOT / "nlsom" / "testing").glob("*.py")]
+    known = "\n".join(file.read_text(encoding="utf-8") for file in places)
+    for name in re.findall(r"`(test_\w+)`", text):
+        assert f"def {name}(" in known, name
+    for file in re.findall(r"`(tests/\w+\.py)`", text):
+        assert (ROOT / file).is_file(), file
