@@ -49,7 +49,8 @@ def main() -> None:
         sys.exit(error.exit_code)
     except OSError as error:
         # The disk or pipe that is printed to, above all; what files and servers do wrong is told nearer by.
-        fail(NlsomError(str(error.strerror or error) or type(error).__name__))
+        told = str(error.strerror or error) or type(error).__name__
+        fail(NlsomError(told if error.filename is None else f"{error.filename}: {told}"))
         try:
             sys.stdout.flush()
         except OSError:
