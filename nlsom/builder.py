@@ -32,6 +32,9 @@ from nlsom.task import Task
 from nlsom.turn import Turn
 from nlsom.verdict import Rule
 
+_MOST_MEMBERS = 1_000_000
+"""From one entry of `members`: a slip of the pen should not fill the memory."""
+
 
 class _Nobody:
     """Holds the place of an agent that could not be made, so that selectors are checked all the same."""
@@ -74,7 +77,12 @@ class Builder:
         if spec.agent is None:
             return
         personas = spec.personas or (spec.persona,)
-        every = list(itertools.product(personas, models, range(spec.count)))
+        count = spec.count
+        if len(personas) * len(models) * count > _MOST_MEMBERS:
+            what = f"this makes more than {_MOST_MEMBERS} members"
+            self.faults.append(self.source.fault((*path, "count"), what))
+            count = 1
+        every = list(itertools.product(personas, models, range(count)))
         agents: dict[str | None, Agent | None] = {}
         for number, (persona, model, _) in enumerate(every, 1):
             if model not in agents:

@@ -17,7 +17,7 @@ from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
 from nlsom.society import Reach, Society, VerdictBy
-from nlsom.source import Path_, Source, Tree, plain, read, read_file
+from nlsom.source import Path_, Source, Tree, number, plain, read, read_file
 from nlsom.spec import in_file_order, read_spec
 from nlsom.template import Templates
 from nlsom.trace.contract import Trace
@@ -115,7 +115,7 @@ def load(
 
 
 def _path(dotted: str) -> Path_:
-    return tuple(int(step) if step.isdigit() else step for step in dotted.split("."))
+    return tuple(step if (at := number(step)) is None else at for step in dotted.split("."))
 
 
 def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | None, str]:

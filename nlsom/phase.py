@@ -27,7 +27,10 @@ def _short_form(value: object) -> object:
         return cast("object", value)
     ((kind, given),) = cast("dict[str, object]", value).items()
     if kind == "json" and isinstance(given, str):
-        return {"kind": kind, "json_schema": json.loads(given)}
+        try:
+            return {"kind": kind, "json_schema": json.loads(given)}
+        except RecursionError:
+            raise ValueError("this JSON is too deeply nested") from None
     if given is None or isinstance(given, dict):
         return {"kind": kind, **cast("dict[str, object]", given or {})}
     return cast("object", value)

@@ -560,4 +560,9 @@ class Scheduler:
 
 
 def _cause(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        told = str(error)
+    except Exception:  # noqa: BLE001
+        # What an error says of itself is the agent's own code too, and can fail like all of it.
+        told = ""
+    return f"{type(error).__name__}: {told}" if told else type(error).__name__

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
+from pydantic import ValidationError
+
 from nlsom.bus import Bus, MemoryBus
 from nlsom.compiler import Compiler, Seat, VerdictBy
 from nlsom.errors import NlsomError, UsageError
@@ -214,14 +216,21 @@ class Society:
         """A task of the society's kind, its pictures let in by the media gate.
 
         Raises:
-            UsageError: There is no question, and the kind of task has none of its own.
+            UsageError: There is no question, and the kind of task has none of its own; or what is given is of
+                the wrong type.
             MediaError: A picture is not let in.
         """
-        kept = [await self.media.add(image) for image in images]
+        for name, given in (("images", images), ("choices", choices)):
+            if isinstance(given, str):
+                raise UsageError(f"{name}={given!r}: give a list, such as [{given!r}]")
         asked: dict[str, Any] = {} if question is None else {"question": question}
         if question is None and self.task.model_fields["question"].is_required():
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
-        return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
+        kept = [await self.media.add(image) for image in images]
+        try:
+            return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
+        except ValidationError as error:
+            raise UsageError(f"this makes no {self.task.kind} task: {error}") from None
 
     @asynccontextmanager
     async def mindstorm(

@@ -19,6 +19,8 @@ from nlsom.message import whole
 Tree = str | None | list["Tree"] | dict[str, "Tree"]
 Path_ = tuple[str | int, ...]
 
+_MOST_BYTES = 16 * 1024 * 1024
+
 
 @dataclass(slots=True)
 class Source:
@@ -54,11 +56,11 @@ class Source:
         here: Tree = self.tree
         *way, last = dotted.split(".")
         for step in way:
-            path.append(int(step) if isinstance(here, list) and step.isdecimal() else step)
-            here = _inside(here, step, told)
-        if isinstance(here, list) and last.isdecimal() and int(last) < len(here):
-            path.append(int(last))
-            here[int(last)] = value
+            here, step = _inside(here, step, told)
+            path.append(step)
+        if isinstance(here, list) and (at := number(last)) is not None and at < len(here):
+            path.append(at)
+            here[at] = value
         elif isinstance(here, dict):
             path.append(last)
             here[last] = value
@@ -67,6 +69,11 @@ class Source:
         for known in [known for known in self.marks if known[: len(path)] == tuple(path)]:
             del self.marks[known]
         self.marks[tuple(path)] = told
+
+
+def number(step: str) -> int | None:
+    """The number of an item of a list, if a step of a dotted path can be one."""
+    return int(step) if step.isdecimal() and len(step) < 10 else None
 
 
 def has(tree: Tree, step: str | int) -> bool:
@@ -84,14 +91,14 @@ def inner(tree: Tree, step: str | int) -> Tree:
     return tree[int(step)]
 
 
-def _inside(here: Tree, step: str, told: str) -> Tree:
+def _inside(here: Tree, step: str, told: str) -> tuple[Tree, str | int]:
     if isinstance(here, dict):
         inner = here.setdefault(step, {})
         if inner is None or isinstance(inner, str):
             inner = here[step] = {}
-        return inner
-    if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
-        return here[int(step)]
+        return inner, step
+    if isinstance(here, list) and (at := number(step)) is not None and at < len(here):
+        return here[at], at
     raise UsageError(f"{told}: there is no {step!r} on the way")
 
 
@@ -99,15 +106,19 @@ def read_file(path: Path) -> Source:
     """Reads a YAML file.
 
     Raises:
-        UsageError: There is no such file, or it is no UTF-8 text.
+        UsageError: There is no such file, it is no UTF-8 text, or it has no end.
         ConfigError: It is no YAML mapping, or has duplicate keys, tags or endless aliases.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path}: larger than {_MOST_BYTES} bytes; this is no society file")
     return read(text, str(path))
 
 
@@ -133,8 +144,15 @@ def read(text: str, name: str) -> Source:
 
 
 def plain(value: Mapping[str, object]) -> Source:
-    """A mapping made in Python, as if it had been read; it has no marks."""
-    return Source("society", cast("dict[str, Tree]", _copied(value)))
+    """A mapping made in Python, as if it had been read; it has no marks.
+
+    Raises:
+        ConfigError: It is too deep, or holds itself.
+    """
+    try:
+        return Source("society", cast("dict[str, Tree]", _copied(value)))
+    except RecursionError:
+        raise ConfigError([Fault("society", "too deep for a society, or holds itself")]) from None
 
 
 def _copied(value: object) -> object:
@@ -168,7 +186,7 @@ class _Reader:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(inner, (*path, number)) for number, inner in enumerate(node.value)]
+            return [self.value(inner, (*path, at)) for at, inner in enumerate(node.value)]
         empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.style is None
         return None if empty else whole(str(node.value))
 

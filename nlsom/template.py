@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2 import Template as Compiled
+from jinja2.exceptions import SecurityError
 from jinja2.sandbox import SandboxedEnvironment
 
 from nlsom.errors import UsageError
@@ -24,7 +26,23 @@ are; the label of the phase."""
 
 _MEMBER = frozenset({"id", "name", "persona", "role"})
 
-_ENVIRONMENT = SandboxedEnvironment(
+
+class _Sandbox(SandboxedEnvironment):
+    """Jinja's sandbox bounds `range`, but not what `*` and `**` make of a few characters."""
+
+    intercepted_binops = frozenset({"*", "**"})
+    most = 1_000_000
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and abs(right) > 64:
+            raise SecurityError(f"a power above 64 is out of a prompt's reach: {right}")
+        for held, times in ((left, right), (right, left)):
+            if operator == "*" and isinstance(held, Sized) and len(held) * times > self.most:
+                raise SecurityError(f"more than {self.most} times is out of a prompt's reach: {times}")
+        return super().call_binop(context, operator, left, right)
+
+
+_ENVIRONMENT = _Sandbox(
     undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
 )
 
@@ -89,6 +107,8 @@ class Template:
             ).strip()
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise UsageError(f"{self.name}: {error}") from None
+        except (MemoryError, RecursionError):
+            raise UsageError(f"{self.name}: it grows without end") from None
 
 
 class Templates:
@@ -114,8 +134,9 @@ class Templates:
         Raises:
             UsageError: There is none, or it is faulty.
         """
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-            raise UsageError(f"{name!r} is no name of a prompt; for a text write `prompt: {{text: …}}`")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", name):
+            shown = name if len(name) <= 60 else f"{name[:60]}…"
+            raise UsageError(f"{shown!r} is no name of a prompt; for a text write `prompt: {{text: …}}`")
         if name in self._texts:
             return Template.of(self._texts[name], f"prompt {name!r}")
         for folder in self._folders:

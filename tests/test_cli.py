@@ -166,6 +166,29 @@ def test_which_mindstorm_to_replay_is_asked_where_there_are_several(tmp_path):
     assert "2 mindstorms; say which" in done.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("how", [[], ["-q"], ["--json"]])
+def test_a_full_disk_behind_the_output_is_told_in_a_line(how):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*NLSOM, "ask", PANEL, "?", "-c", "cat,dog", *how], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr == "nlsom: No space left on device\n"
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]])
+def test_a_terminal_that_knows_only_ascii_is_no_fault(how):
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    words = [*NLSOM, "ask", PANEL, "¿Qué?", "-c", "el niño,dog", *how]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=env)
+    assert done.returncode == 0, done.stderr
+    if how:
+        assert json.loads(done.stdout)["answer"] == "el niño"
+    else:
+        assert "el ni?o" in done.stdout
+
+
 def test_ctrl_c_ends_cleanly(tmp_path):
     slow = tmp_path / "slow.yaml"
     slow.write_text(

@@ -100,6 +100,7 @@ class TestFaults:
             ({"structure": {"ring": None, "star": None}}, "one structure"),
             ({"verdict": {"of": "nobody"}}, "no member or role is called 'nobody'"),
             ({"verdict": {"over": "nothing"}}, "no phase is labelled 'nothing'"),
+            ({"members": {"mind": {**GOOD["members"]["mind"], "count": "9" * 50}}}, "more than"),
             ({"task": "vqaa"}, "did you mean 'vqa'"),
             ({"models": {"llm": {"nonsense": "x"}}, "members": CHATS}, "exactly one"),
             ({"models": {"llm": {"optional": "true"}}, "members": CHATS}, "is not given"),
@@ -120,6 +121,8 @@ class TestFaults:
             ({"wait": "certain", "order": "in_turn"}, "asked together"),
             ({"form": {"text": {"max_tokns": "3"}}}, "max_tokns"),
             ({"form": {"json": "{not json"}}, "Expecting|JSON"),
+            ({"form": {"json": "[" * 100_000}}, "too deeply nested"),
+            ({"prompt": "a" * 5000}, "no name of a prompt"),
         ],
     )
     def test_each_fault_of_a_phase_says_what_is_wrong(self, changes, told):
@@ -151,6 +154,12 @@ class TestFaults:
             "a": {"agent": "script", "says": "x", "count": "2"},
             "a.1": {"agent": "script", "says": "x"},
         }
+        society = with_(members=members, mindstorm=[{"ask": "everyone", "prompt": {"text": "Go."}}])
+        assert any("two members have this name" in fault for fault in faults(society))
+
+    def test_two_members_of_one_name_that_looks_like_a_number_are_a_fault(self):
+        one = {"agent": "script", "says": "x"}
+        members = {"²": {**one, "count": "2"}, "².1": one}
         society = with_(members=members, mindstorm=[{"ask": "everyone", "prompt": {"text": "Go."}}])
         assert any("two members have this name" in fault for fault in faults(society))
 

@@ -252,7 +252,17 @@ async def test_a_model_is_closed_with_the_last_who_opened_it():
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://a/v1", "a:8000", "http://", "http://me:pw@a/v1", "http://a/v1?key=1", "http://a:x/v1", "", []],
+    [
+        "ftp://a/v1",
+        "a:8000",
+        "http://",
+        "http://me:pw@a/v1",
+        "http://a/v1?key=1",
+        "http://a:x/v1",
+        "http://a:65536/v1",
+        "",
+        [],
+    ],
 )
 def test_an_address_that_cannot_be_one_is_refused_without_showing_a_password(url):
     with pytest.raises(UsageError) as caught:

@@ -366,6 +366,19 @@ class TestFailures:
                 await society.ask("What?")
             assert (await society.ask("What?")).answer == "yes"
 
+    async def test_an_error_that_cannot_even_say_what_it_is_is_an_abstention(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise ValueError
+
+        class Broken:
+            async def speak(self, turn):
+                raise Mute
+
+        verdict, _ = await storm(panel([Broken(), Saying("yes")]))
+        assert verdict.answer == "yes"
+        assert verdict.abstained[0].cause == "Mute"
+
     @pytest.mark.parametrize("policy", ["abstain", "raise"])
     async def test_an_agent_that_cancels_itself_has_failed(self, policy):
         class Quitting:

@@ -74,6 +74,21 @@ async def test_pictures_beside_a_whole_task_are_an_error_and_not_dropped():
 
 
 @pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"question": 5}, "makes no vqa task"),
+        ({"question": "?", "choices": ["a", None]}, "makes no vqa task"),
+        ({"question": "?", "choices": "cat"}, "choices='cat': give a list"),
+        ({"question": "?", "images": "cat.jpg"}, "images='cat.jpg': give a list"),
+    ],
+)
+async def test_what_makes_no_task_is_told_and_a_word_is_not_taken_for_its_letters(given, told):
+    async with panel([Saying("yes")]) as society:
+        with pytest.raises(UsageError, match=told):
+            await society.ask(**given)
+
+
+@pytest.mark.parametrize(
     ("phases", "told"),
     [
         ((), "needs at least one phase"),

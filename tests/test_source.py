@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -86,6 +88,18 @@ def test_files_are_utf8_with_any_line_ends(tmp_path, data, tree):
     assert read_file(path).tree == tree
 
 
+def test_a_file_without_end_is_refused():
+    with pytest.raises(UsageError, match="no society file"):
+        read_file(Path("/dev/zero"))
+
+
+def test_a_mapping_that_holds_itself_is_told():
+    loop = {}
+    loop["a"] = loop
+    with pytest.raises(ConfigError, match="holds itself"):
+        plain(loop)
+
+
 def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path):
     (tmp_path / "f").write_bytes(b"a: \xff")
     with pytest.raises(UsageError, match=r"not UTF-8 text \(byte 3\)"):
@@ -135,7 +149,9 @@ def test_overrides_reach_into_mappings_and_lists():
     assert source.fault(("a", "b"), "odd").where == "--set a.b=2"
 
 
-@pytest.mark.parametrize("path", ["l.7", "l.x", "l.0.x.y.z.w.0", "l.7.x", "l.-1", "l.²"])
+@pytest.mark.parametrize(
+    "path", ["l.7", "l.x", "l.0.x.y.z.w.0", "l.7.x", "l.-1", "l.²", f"l.{'9' * 5000}", f"l.{'9' * 5000}.x"]
+)
 def test_an_override_that_leads_nowhere_is_told(path):
     source = plain({"l": [["x"]]})
     with pytest.raises(UsageError, match="--set"):

@@ -61,6 +61,10 @@ def test_what_is_wrong_is_told_before_anything_runs(source, told):
         "{{ '{0.__class__.__mro__}'.format(task) }}",
         "{{ member['__init__']['__globals__'] }}",
         "{{ members.append('x') }}",
+        "{{ 'x' * 10**9 }}",
+        "{{ 10**9 * [round] }}",
+        "{{ round + 9 ** 999999999 }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
     ],
 )
 def test_what_only_shows_when_it_is_rendered_is_a_plain_error(source):

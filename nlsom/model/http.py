@@ -310,6 +310,7 @@ def _base_url(url: str) -> str:
         raise UsageError(f"{url!r} is not the address of a server: {error}") from None
     if parsed.userinfo:
         raise UsageError("the address of a server holds a password; put a key into the environment instead")
-    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
+    whole = parsed.scheme in ("http", "https") and parsed.host and not (parsed.query or parsed.fragment)
+    if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
         raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
     return str(parsed).rstrip("/")

@@ -6,6 +6,8 @@ service could not be had, 130 interrupted.
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 import typer
@@ -37,10 +39,23 @@ app.command("doctor")(doctor.doctor)
 
 def main() -> None:
     """Runs the command line; errors that nlsom raises on purpose are told in one message, no traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A terminal that knows no "é" shows "?" there.
     try:
         app()
     except NlsomError as error:
         fail(error)
         sys.exit(error.exit_code)
+    except OSError as error:
+        # The disk or pipe that is printed to, above all; what files and servers do wrong is told nearer by.
+        told = str(error.strerror or error) or type(error).__name__
+        fail(NlsomError(told if error.filename is None else f"{error.filename}: {told}"))
+        try:
+            sys.stdout.flush()
+        except OSError:
+            # What is left cannot be printed; Python would say so once more as it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(NlsomError.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

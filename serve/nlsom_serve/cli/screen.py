@@ -33,7 +33,7 @@ def fail(error: NlsomError) -> None:
 
 def print_json(value: Any) -> None:
     """Prints one JSON value, as it is, for programs."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201
+    print(json.dumps(value, ensure_ascii=out.encoding != "utf-8", indent=2))  # noqa: T201
 
 
 class Dialogue:
