@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -95,8 +96,15 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def read_choices(given: str | None) -> list[str]:
-    """The options of a multiple choice."""
-    return [option.strip() for option in given.split(",") if option.strip()] if given else []
+    """The options of a multiple choice.
+
+    Raises:
+        UsageError: One is there twice, so that no vote could tell which is meant.
+    """
+    options = [option.strip() for option in (given or "").split(",") if option.strip()]
+    if twice := [option for option, number in Counter(options).items() if number > 1]:
+        raise UsageError(f"--choices {given}: {twice[0]!r} is there more than once")
+    return options
 
 
 def picture(given: str) -> str:
