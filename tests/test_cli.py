@@ -84,6 +84,13 @@ def test_wrong_usage_is_told_in_a_line_and_exits_with_2(words, told):
     assert told in done.stderr
 
 
+def test_a_picture_that_is_not_there_is_told_before_a_model_is_fetched(tmp_path):
+    done = nlsom("ask", "solo", "Is it red?", "--image", "no-such.jpg", home=tmp_path)
+    assert done.returncode == 2
+    assert "no-such.jpg: no such file" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_server_that_cannot_be_reached_exits_with_4():
     done = nlsom(
         "ask", "solo", "Is it red?", "--image", "sample:cat", "--model", "vlm=http://127.0.0.1:9/v1#m"

@@ -110,7 +110,7 @@ def test_a_file_that_is_no_language_model_is_not_added(tmp_path: Path, file: Pat
     with pytest.raises(UsageError, match="no such file"):
         catalog.add(tmp_path / "nothing.gguf")
     file.write_bytes(b"PK\x03\x04")
-    with pytest.raises(ModelUnavailable, match="not a GGUF"):
+    with pytest.raises(UsageError, match="not a GGUF"):
         catalog.add(file)
     assert not [model for model in catalog.models() if model.name == "mine"]
 

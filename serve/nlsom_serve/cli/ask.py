@@ -101,11 +101,12 @@ def _run(
     as_json: bool,
     quiet: bool,
 ) -> None:
+    pictures = [picture(one) for one in images or ()]
+
     async def work() -> Verdict:
         async with opened(
             society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed, bus=bus
         ) as made:
-            pictures = [picture(one) for one in images or ()]
             task = await made.make_task(question, images=pictures, choices=choices)
             if as_json or quiet:
                 return await made.ask(task, seed=seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,7 +13,7 @@ import typer
 
 from nlsom.bus.nats import NatsBus
 from nlsom.config import load, shipped
-from nlsom.errors import UsageError
+from nlsom.errors import MediaError, UsageError
 from nlsom.media import FolderStore
 from nlsom.society import Reach, Society
 from nlsom.trace import SqliteTrace
@@ -108,9 +109,17 @@ def read_choices(given: str | None) -> list[str]:
 
 
 def picture(given: str) -> str:
-    """A picture as the command line names it: `sample:cat` is one that is shipped."""
+    """A picture as the command line names it: `sample:cat` is one that is shipped.
+
+    Raises:
+        MediaError: There is no such file; better told now than after a model was fetched and loaded.
+    """
     scheme, colon, name = given.partition(":")
-    return str(sample(name)) if colon and scheme == "sample" else given
+    if colon and scheme == "sample":
+        return str(sample(name))
+    if "://" not in given and scheme.lower() != "data" and not os.path.exists(given):
+        raise MediaError(f"{given}: no such file")
+    return given
 
 
 def fetch_missing(society: Society) -> None:
