@@ -20,6 +20,7 @@ exits with the class's `exit_code`.
     ├── UnknownAddress            no agent is hosted at that address
     ├── DeadlineExceeded          a turn was not answered in time
     ├── TraceError                the trace cannot be read or written
+    │   └── TraceRefused (2)      the file that was named is no trace, or cannot be opened
     └── NoVerdict (3)             the mindstorm stopped without a verdict
         └── MemberFailed          a member failed and the file says `on_error: raise`
 """
@@ -136,6 +137,12 @@ class DeadlineExceeded(NlsomError):
 
 class TraceError(NlsomError):
     """The trace cannot be read or written."""
+
+
+class TraceRefused(TraceError):
+    """The file that was named as a trace is none, is absent or damaged, or cannot be opened."""
+
+    exit_code = UsageError.exit_code
 
 
 class NoVerdict(NlsomError):

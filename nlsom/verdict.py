@@ -103,7 +103,8 @@ class Verdict(Frozen):
         cut_short: The limit that ended the mindstorm early; None if it ran to its end.
         rounds: How many rounds of phases were closed.
         usage: Spent by the calls made now.
-        usage_total: Spent by the whole mindstorm, earlier runs of it included.
+        usage_total: Spent by the whole mindstorm, stored replies of earlier runs included; its seconds are
+            those of this run, since a trace stores no clock.
         saved: Calls that a certain stop made unnecessary.
         mindstorm: Its id.
     """

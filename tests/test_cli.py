@@ -70,13 +70,25 @@ def test_a_tie_is_told_and_is_no_verdict():
         (["ask", PANEL], "QUESTION"),
         (["caption", "caption-monarchy"], "needs a picture"),
         (["replay", "no-such.sqlite"], "no such trace"),
+        (["replay", PANEL], "no SQLite file"),
+        (["traces", "verify", "no-such.sqlite"], "no such trace"),
+        (["ask", PANEL, "?", "--trace", "no/such/folder/run.sqlite"], "cannot be opened"),
+        (["ask", PANEL, " "], "the question is empty"),
+        (["ask", PANEL, "?", "--choices", "cat, dog,cat"], "'cat' is there more than once"),
         (["models", "path", "nothing"], "nothing"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line_and_exits_with_2(words, told):
     done = nlsom(*words)
-    assert done.returncode in (1, 2), done.stdout + done.stderr
+    assert done.returncode == 2, done.stdout + done.stderr
     assert told in done.stderr
+
+
+def test_a_picture_that_is_not_there_is_told_before_a_model_is_fetched(tmp_path):
+    done = nlsom("ask", "solo", "Is it red?", "--image", "no-such.jpg", home=tmp_path)
+    assert done.returncode == 2
+    assert "no-such.jpg: no such file" in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_that_cannot_be_reached_exits_with_4():
@@ -102,6 +114,26 @@ def test_societies_are_listed_shown_and_checked(tmp_path):
     assert "2 faults" in done.stderr
 
 
+def test_the_check_as_json_lists_files_and_their_faults(tmp_path):
+    bad, absent = tmp_path / "bad.yaml", tmp_path / "absent.yaml"
+    bad.write_text("name: x\nmembers:\n  a: {agent: scripd}\nmindstorm:\n  - {ask: a, prompt: vote}\n")
+    done = nlsom("societies", "check", PANEL, bad, absent, "--json")
+    assert done.returncode == 2
+    good, faulty, missing = json.loads(done.stdout)
+    assert good == {"file": PANEL, "faults": []}
+    assert [fault["where"] for fault in faulty["faults"]] == [f"{bad}:3:14"]
+    assert "No such file" in missing["faults"][0]["what"]
+    assert done.stderr == ""
+
+
+def test_no_control_character_of_what_was_said_reaches_the_terminal():
+    says = 'members.cy.says="I see a \\e[31mdog\\e]0;title\\a"'
+    done = nlsom("ask", PANEL, "Wh\x1b[2Jat [bold]is[/] it?", "-c", "c\x9bat,dog", "--set", says)
+    assert "cy: I see a \ufffd[31mdog\ufffd]0;title\ufffd" in done.stdout
+    assert "Wh\ufffd[2Jat [bold]is[/] it?" in done.stdout
+    assert not {"\x1b", "\x07", "\x9b"} & set(done.stdout + done.stderr)
+
+
 def test_the_schema_is_a_json_schema():
     told = json.loads(nlsom("societies", "schema").stdout)
     assert "mindstorm" in told["properties"]
@@ -113,6 +145,12 @@ def test_agents_and_models_are_listed(tmp_path):
     assert all(row["about"] for row in agents)
     models = json.loads(nlsom("models", "list", "--json", home=tmp_path).stdout)
     assert not any(row["here"] for row in models)
+
+
+def test_the_path_of_a_model_that_is_not_here_is_no_path(tmp_path):
+    done = nlsom("models", "path", "smollm2-135m", home=tmp_path)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "nlsom models pull smollm2-135m" in done.stderr
 
 
 def test_the_doctor_says_what_to_do_about_what_is_missing(tmp_path):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_agents.local import catalog
 from nlsom_agents.local.embedded import Embedded
 from nlsom_agents.local.gguf import context_length
+from nlsom_serve.cli import app
 
 
 def text(value: str) -> bytes:
@@ -107,7 +110,7 @@ def test_a_file_that_is_no_language_model_is_not_added(tmp_path: Path, file: Pat
     with pytest.raises(UsageError, match="no such file"):
         catalog.add(tmp_path / "nothing.gguf")
     file.write_bytes(b"PK\x03\x04")
-    with pytest.raises(ModelUnavailable, match="not a GGUF"):
+    with pytest.raises(UsageError, match="not a GGUF"):
         catalog.add(file)
     assert not [model for model in catalog.models() if model.name == "mine"]
 
@@ -157,3 +160,10 @@ def test_a_header_that_is_cut_short_is_called_damaged(
     path.write_bytes(gguf()[:cut])
     with pytest.raises(ModelUnavailable, match="damaged"):
         context_length(path)
+
+
+def test_the_command_line_tells_the_name_that_a_model_was_given(file: Path) -> None:
+    done = CliRunner().invoke(app, ["models", "add", str(file), "--name", "judge"], catch_exceptions=False)
+    assert done.output.endswith("judge is known; in a society: {embedded: judge}\n")
+    told = CliRunner().invoke(app, ["models", "path", "judge", "--json"], catch_exceptions=False)
+    assert json.loads(told.output) == {"model": "judge", "path": str(file)}

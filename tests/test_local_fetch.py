@@ -178,6 +178,13 @@ def test_a_full_disk_says_how_much_is_needed(home: Path, house: House) -> None:
     assert list((home / "models").iterdir()) == []
 
 
+def test_a_cache_that_is_a_file_is_told(home: Path, house: House) -> None:
+    home.parent.mkdir(parents=True, exist_ok=True)
+    home.write_text("no folder")
+    with pytest.raises(ModelUnavailable, match="set NLSOM_HOME to a folder"):
+        pull(house.entry, pip=house.pip)
+
+
 def test_without_pip_the_error_says_what_to_run(home: Path, house: House) -> None:
     with pytest.raises(ModelUnavailable, match="cannot be run"):
         pull(house.entry, pip=[str(house.folder / "nothing")])

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nlsom.errors import TraceError
+from nlsom.errors import TraceError, TraceRefused
 from nlsom.trace.contract import Kind, Record
 
 VERSION = 2
@@ -47,18 +47,18 @@ def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -
         patience: Seconds to wait for another process that holds the file locked.
 
     Raises:
-        TraceError: There is none, it is no trace, or it was written by a later version.
+        TraceRefused: There is none, it is no trace, or it was written by a later version.
         sqlite3.Error: It cannot be opened.
     """
     if read_only:
         if not path.is_file():
-            raise TraceError(f"{path}: there is no such trace")
+            raise TraceRefused(f"{path}: there is no such trace")
         connection = _open(path, "ro", patience)
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version not in MIGRATIONS:
             try:
                 _check(path, version)
-            except TraceError:
+            except TraceRefused:
                 connection.close()
                 raise
             return connection
@@ -89,7 +89,7 @@ def _set_wal(connection: sqlite3.Connection, path: Path, patience: float) -> Non
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            raise TraceError(f"{path}: is another program's database; give another file")
+            raise TraceRefused(f"{path}: is another program's database; give another file")
     until = time.monotonic() + patience
     while True:
         try:
@@ -108,7 +108,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise TraceError(f"{path}: is another program's database; give another file")
+                raise TraceRefused(f"{path}: is another program's database; give another file")
             _run(connection, _TABLES + _SINCE_2)
         else:
             while version in MIGRATIONS:
@@ -133,7 +133,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
 def _check(path: Path, version: int) -> None:
     if version != VERSION:
         told = "is no trace of nlsom" if version == 0 else f"has schema {version}, not {VERSION}"
-        raise TraceError(f"{path}: {told}; use the version of nlsom that wrote it, or give another file")
+        raise TraceRefused(f"{path}: {told}; use the version of nlsom that wrote it, or give another file")
 
 
 def explain(path: Path, error: Exception) -> TraceError:
@@ -146,9 +146,9 @@ def explain(path: Path, error: Exception) -> TraceError:
     elif "locked" in told or "busy" in told:
         told = "another process holds it locked; end that one, or give another file"
     elif "not a database" in told or "malformed" in told:
-        told = f"damaged or no SQLite file ({told}); keep a copy and give another file"
+        return TraceRefused(f"{path}: damaged or no SQLite file ({told}); keep a copy and give another file")
     elif "unable to open" in told:
-        told = "cannot be opened; does its folder exist, and may you write there?"
+        return TraceRefused(f"{path}: cannot be opened; does its folder exist, and may you write there?")
     return TraceError(f"{path}: {told}")
 
 

@@ -195,8 +195,7 @@ def add(file: Path, name: str | None = None) -> str:
     """Makes a GGUF file known under a name (by default its own); the file stays where it is.
 
     Raises:
-        UsageError: The file is not there, or the name cannot be used.
-        ModelUnavailable: The file is not a language model in GGUF.
+        UsageError: The file is not there or no language model in GGUF, or the name cannot be used.
     """
     name = name or file.stem
     if not re.fullmatch(r"[\w.+-]+", name) or is_path(name):
@@ -205,7 +204,10 @@ def add(file: Path, name: str | None = None) -> str:
         raise UsageError(f"{name!r} is a model of the catalog: give another name")
     if not file.is_file():
         raise UsageError(f"no such file: {file}")
-    context_length(file)
+    try:
+        context_length(file)
+    except ModelUnavailable as error:
+        raise UsageError(str(error)) from None
     _write(_record(name), {"path": str(file.resolve())})
     digest(name)
     return name

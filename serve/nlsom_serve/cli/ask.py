@@ -27,7 +27,7 @@ from nlsom_serve.cli.options import (
     picture,
     read_choices,
 )
-from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
+from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict, tame
 
 
 def ask(
@@ -48,6 +48,8 @@ def ask(
 
     Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
     """
+    if not question.strip():
+        raise typer.BadParameter("the question is empty")
     _run(
         society,
         question,
@@ -99,11 +101,12 @@ def _run(
     as_json: bool,
     quiet: bool,
 ) -> None:
+    pictures = [picture(one) for one in images or ()]
+
     async def work() -> Verdict:
         async with opened(
             society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed, bus=bus
         ) as made:
-            pictures = [picture(one) for one in images or ()]
             task = await made.make_task(question, images=pictures, choices=choices)
             if as_json or quiet:
                 return await made.ask(task, seed=seed)
@@ -117,7 +120,7 @@ def _run(
     if as_json:
         print_json(verdict.model_dump(mode="json"))
     elif quiet:
-        out.print(verdict.answer or "", markup=False, soft_wrap=True)
+        out.print(tame(verdict.answer or ""), markup=False, soft_wrap=True)
     else:
         show_verdict(verdict)
     if verdict.answer is None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from nlsom.bench import baseline as rivals
@@ -34,7 +33,7 @@ from nlsom_serve.cli.options import (
     reach,
     read_models,
 )
-from nlsom_serve.cli.screen import err, out, print_json
+from nlsom_serve.cli.screen import err, escape, out, print_json
 
 app = typer.Typer(
     help="Societies over whole sets: official scores, paired comparisons, reports.", no_args_is_help=True

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
@@ -13,7 +12,7 @@ from rich.table import Table
 from nlsom.bench.compare import Comparison
 from nlsom.bench.run import Progress, Watch
 from nlsom.bench.standing import Standing
-from nlsom_serve.cli.screen import err, out, print_json
+from nlsom_serve.cli.screen import err, escape, out, print_json
 
 
 @contextmanager

@@ -13,20 +13,21 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from rich.markup import escape
 from rich.table import Table
 
 import nlsom
 from nlsom_agents.local import catalog
 from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json
 
 _EXTRAS = {
     "local": ("openvino_genai", "rapidocr", "tokenizers"),
-    "serve": ("fastapi", "uvicorn"),
+    "serve": ("fastapi", "prometheus_client", "uvicorn"),
+    "mcp": ("mcp",),
+    "heif": ("pillow_heif",),
     "nats": ("nats",),
-    "bench": ("pyarrow",),
+    "bench": ("easy_vqa", "pyarrow"),
     "vllm": ("vllm",),
 }
 
@@ -109,7 +110,10 @@ def _gpu() -> Finding:
     if tool is None:
         return Finding("GPU", "note", "none found", do)
     query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("GPU", "note", f"nvidia-smi does not answer: {error}", do)
     if answer.returncode != 0:
         return Finding(
             "GPU", "note", f"nvidia-smi says: {(answer.stderr or answer.stdout).strip()[:200]}", do

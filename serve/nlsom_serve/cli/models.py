@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
+from nlsom.errors import ModelUnavailable
 from nlsom_agents.local import catalog
 from nlsom_serve.cli import servers
 from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json
 
 app = typer.Typer(help="Models: the cache of embedded ones, and vLLM servers.", no_args_is_help=True)
 for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
@@ -49,6 +49,7 @@ def list_models(json: AsJson = False) -> None:
 @app.command("pull")
 def pull_models(
     names: Annotated[list[str], typer.Argument(metavar="NAME…", autocompletion=_complete)],
+    json: AsJson = False,
 ) -> None:
     """Fetches models into the cache; what is there already costs nothing.
 
@@ -56,25 +57,39 @@ def pull_models(
     """
     for name in names:
         fetch(name)
+    if json:
+        print_json([{"model": name, "path": str(catalog.path(name))} for name in names])
 
 
 @app.command("add")
 def add(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A GGUF file.")],
     name: Annotated[str | None, typer.Option("--name", help="Its name; the file's, if not given.")] = None,
+    json: AsJson = False,
 ) -> None:
     """Makes a GGUF file of your own known by a name; the file stays where it is.
 
     Example: `nlsom models add ~/models/my-model.gguf`
     """
-    out.print(f"{escape(catalog.add(file, name))} is known; in a society: {{embedded: {escape(file.stem)}}}")
+    known = catalog.add(file, name)
+    if json:
+        print_json({"model": known, "path": str(catalog.path(known))})
+    else:
+        out.print(f"{escape(known)} is known; in a society: {{embedded: {escape(known)}}}", soft_wrap=True)
 
 
 @app.command("path")
-def path(name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=_complete)]) -> None:
+def path(
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=_complete)], json: AsJson = False
+) -> None:
     """Prints where a model's file lies.
 
     Example: `nlsom models path smollm2-135m`
     """
-    catalog.missing(name)
-    out.print(str(catalog.path(name)), soft_wrap=True, markup=False)
+    if catalog.missing(name) is not None:
+        raise ModelUnavailable(f"model {name!r} is not here: `nlsom models pull {name}` fetches it")
+    file = catalog.path(name)
+    if json:
+        print_json({"model": name, "path": str(file)})
+    else:
+        out.print(str(file), soft_wrap=True, markup=False)

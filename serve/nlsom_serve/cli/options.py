@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ import typer
 
 from nlsom.bus.nats import NatsBus
 from nlsom.config import load, shipped
-from nlsom.errors import UsageError
+from nlsom.errors import MediaError, UsageError
 from nlsom.media import FolderStore
 from nlsom.society import Reach, Society
 from nlsom.trace import SqliteTrace
@@ -95,14 +97,29 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def read_choices(given: str | None) -> list[str]:
-    """The options of a multiple choice."""
-    return [option.strip() for option in given.split(",") if option.strip()] if given else []
+    """The options of a multiple choice.
+
+    Raises:
+        UsageError: One is there twice, so that no vote could tell which is meant.
+    """
+    options = [option.strip() for option in (given or "").split(",") if option.strip()]
+    if twice := [option for option, number in Counter(options).items() if number > 1]:
+        raise UsageError(f"--choices {given}: {twice[0]!r} is there more than once")
+    return options
 
 
 def picture(given: str) -> str:
-    """A picture as the command line names it: `sample:cat` is one that is shipped."""
+    """A picture as the command line names it: `sample:cat` is one that is shipped.
+
+    Raises:
+        MediaError: There is no such file; better told now than after a model was fetched and loaded.
+    """
     scheme, colon, name = given.partition(":")
-    return str(sample(name)) if colon and scheme == "sample" else given
+    if colon and scheme == "sample":
+        return str(sample(name))
+    if "://" not in given and scheme.lower() != "data" and not os.path.exists(given):
+        raise MediaError(f"{given}: no such file")
+    return given
 
 
 def fetch_missing(society: Society) -> None:

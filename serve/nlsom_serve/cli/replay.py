@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from nlsom.errors import NoVerdict, UsageError
 from nlsom.message import Message, Said
 from nlsom.trace import Header, Record
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
+from nlsom_serve.cli.screen import Dialogue, escape, out, print_json, show_verdict
 from nlsom_serve.cli.traces import question_of, read_mindstorm
 from nlsom_serve.cli.whatif import what_if
 

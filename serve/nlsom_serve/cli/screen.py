@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+from rich import markup
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from nlsom.errors import ConfigError, NlsomError
@@ -17,7 +18,19 @@ from nlsom.verdict import Verdict
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
+# A terminal obeys these, and they may come from a picture, a tool or a model.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red", "bright_cyan", "bright_magenta")
+
+
+def tame(text: str) -> str:
+    """Text without control characters but line breaks and tabs; each is shown as U+FFFD."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def escape(text: str) -> str:
+    """Text as the screen shows it: neither its markup nor its control characters are obeyed."""
+    return markup.escape(tame(text))
 
 
 def fail(error: NlsomError) -> None:
@@ -74,16 +87,16 @@ class Dialogue:
         colour = self._colours.setdefault(message.sender, _COLOURS[len(self._colours) % len(_COLOURS)])
         said = message.said
         line = Text("  ")
-        line.append(message.sender, style=f"bold {colour}")
+        line.append(tame(message.sender), style=f"bold {colour}")
         line.append(": ")
-        line.append(" ".join(said.text.split()) if said.text else "(nothing)")
+        line.append(tame(" ".join(said.text.split())) or "(nothing)")
         notes: list[str] = []
         if said.answer is not None and said.answer != said.text.strip():
-            notes.append(f"→ {said.answer}")
+            notes.append(f"→ {tame(said.answer)}")
         if said.confidence is not None:
             notes.append(f"{said.confidence:.0%} sure")
         if said.why is not None:
-            notes.append("no answer" if said.why == said.text else f"no answer: {said.why}")
+            notes.append("no answer" if said.why == said.text else f"no answer: {tame(said.why)}")
         if again:
             notes.append("from the trace")
         if notes:

@@ -7,13 +7,12 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from nlsom.errors import ModelUnavailable
 from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import err, out, print_json
+from nlsom_serve.cli.screen import err, escape, out, print_json
 
 Profiles = Annotated[
     list[str],

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from nlsom.config import load, shipped
@@ -29,7 +28,7 @@ from nlsom_serve.cli.options import (
     read_choices,
     read_models,
 )
-from nlsom_serve.cli.screen import fail, out, print_json
+from nlsom_serve.cli.screen import escape, fail, out, print_json
 
 app = typer.Typer(help="Societies: what they are made of, and whether a file is right.", no_args_is_help=True)
 
@@ -131,6 +130,7 @@ def draw_society(
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="FILE.svg or FILE.png.")],
     model: Models = None,
     set: Overrides = None,
+    json: AsJson = False,
 ) -> None:
     """Draws who sits in a society and who hears whom.
 
@@ -149,26 +149,48 @@ def draw_society(
         to.write_bytes(data)
     except OSError as error:
         raise UsageError(f"{to}: {error.strerror or error}") from None
-    out.print(f"{escape(str(to))}: {len(made.members)} members", soft_wrap=True)
+    if json:
+        print_json({"society": made.name, "file": str(to), "members": len(made.members)})
+    else:
+        out.print(f"{escape(str(to))}: {len(made.members)} members", soft_wrap=True)
 
 
 @app.command("check")
-def check(files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Society files.")]) -> None:
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Society files.")], json: AsJson = False
+) -> None:
     """Checks society files: everything that is wrong, each with file, line and column.
 
     Example: `nlsom societies check my-society.yaml`
     """
-    faulty = False
+    found: dict[Path, UsageError | None] = {}
     for file in files:
         try:
             load(file)
-        except (ConfigError, UsageError) as error:
-            faulty = True
-            fail(error)
+        except UsageError as error:
+            found[file] = error
         else:
-            out.print(f"{escape(str(file))}: good")
-    if faulty:
+            found[file] = None
+    if json:
+        print_json([{"file": str(file), "faults": _faults(file, error)} for file, error in found.items()])
+    else:
+        for file, error in found.items():
+            if error is not None:
+                fail(error)
+            else:
+                out.print(f"{escape(str(file))}: good", soft_wrap=True)
+    if any(found.values()):
         raise typer.Exit(UsageError.exit_code)
+
+
+def _faults(file: Path, error: UsageError | None) -> list[dict[str, str]]:
+    match error:
+        case None:
+            return []
+        case ConfigError():
+            return [asdict(fault) for fault in error.faults]
+        case _:
+            return [{"where": str(file), "what": str(error)}]
 
 
 @app.command("schema")

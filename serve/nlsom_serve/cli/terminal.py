@@ -7,13 +7,12 @@ import os
 import sys
 
 from rich.console import Console
-from rich.markup import escape
 
 from nlsom.answers import Answered, Answers
 from nlsom.errors import DeadlineExceeded
 from nlsom.society import Society
 from nlsom.turn import Turn
-from nlsom_serve.cli.screen import err
+from nlsom_serve.cli.screen import err, escape
 
 
 class Terminal(Answers):

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from nlsom.errors import TraceError, UsageError
+from nlsom.errors import TraceError, TraceRefused, UsageError
 from nlsom.trace import Header, Record, SqliteTrace
 from nlsom.trace.contract import lines
 from nlsom.trace.upkeep import Pruned, Summary, compact
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json
 
 app = typer.Typer(help="Traces: what they hold, and whether it is whole.", no_args_is_help=True)
 
@@ -124,7 +123,7 @@ def prune(
             return dropped, None if dry_run else await trace.prune(dropped)
 
     if not file.is_file():
-        raise TraceError(f"{file}: there is no such trace")
+        raise TraceRefused(f"{file}: there is no such trace")
     dropped, pruned = asyncio.run(work())
     if pruned is not None and pruned.records:
         compact(file)

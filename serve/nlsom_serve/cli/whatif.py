@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.markup import escape
 
 from nlsom.counterfactual import Borrowed, ClosedBook, built_from, most_turns, task_of, vary
 from nlsom.errors import BusClosed, NoVerdict
@@ -21,7 +20,7 @@ from nlsom.trace import Header, Record, SqliteTrace
 from nlsom.turn import Turn
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import fetch_missing
-from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict
+from nlsom_serve.cli.screen import Dialogue, escape, out, print_json, show_verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from nlsom.bus.nats import NatsBus
 from nlsom.config import load
 from nlsom.media import FolderStore
 from nlsom_agents.local.catalog import home
 from nlsom_serve.cli.options import Models, Overrides, fetch_missing, read_models
-from nlsom_serve.cli.screen import err
+from nlsom_serve.cli.screen import err, escape
 
 
 def worker(
