@@ -28,6 +28,7 @@ from nlsom.superstep import LATE, LIMIT, REFUSED, Superstep
 from nlsom.task.base import Task
 from nlsom.tool import has_effects
 from nlsom.trace.contract import SCHEMA, Header, History, Kind, Record, Trace
+from nlsom.trace.stored import read_stored
 from nlsom.turn import Turn
 from nlsom.verdict import Abstention, Verdict
 from nlsom.voting import decide, form_of, is_over, settled
@@ -323,7 +324,7 @@ class Scheduler:
         if record.kind == "replied":
             if turn.key not in self._history.outcomes:
                 self._append("reused", superstep, turn, b"")
-            said = Said.model_validate_json(record.body)
+            said = read_stored(Said, record.body)
             self._heard(superstep, at, turn, said, record.body, again=True)
             spent = Cost(said.usage.calls, said.usage.tokens)
         elif record.kind == "abstained":

@@ -91,6 +91,16 @@ def test_verify_says_what_is_damaged_and_fails(nlsom):
     assert told == {"mindstorms": 2, "damaged": [id]}
 
 
+@pytest.mark.parametrize("words", [["replay", "run.sqlite", "ID"], ["traces", "list", "run.sqlite"]])
+def test_what_cannot_be_read_any_more_is_told_and_ends_in_no_traceback(nlsom, words):
+    id = listed(nlsom)[0]["mindstorm"]
+    with sqlite3.connect("run.sqlite") as forger:
+        forger.execute("UPDATE records SET body = x'fffe'")
+    forger.close()
+    with pytest.raises(TraceError, match="traces verify"):
+        nlsom(*[id if word == "ID" else word for word in words])
+
+
 def test_a_file_that_is_not_there_is_said_and_not_made(nlsom, tmp_path):
     for command in (["list"], ["verify"], ["prune", "--older-than", "1"], ["export"]):
         with pytest.raises(TraceError, match="there is no such trace"):

@@ -26,6 +26,7 @@ from nlsom.trace.chain import first_link, link
 from nlsom.trace.contract import Header, History, Record
 from nlsom.trace.inbox import Inbox
 from nlsom.trace.schema import COLUMNS, connect, explain, to_record, to_row
+from nlsom.trace.stored import read_stored
 from nlsom.trace.upkeep import Pruned, Summary
 
 T = TypeVar("T")
@@ -192,7 +193,7 @@ class SqliteTrace:
             )
             for number, header, built in rows:
                 after = number
-                found = Header.model_validate_json(header)
+                found = read_stored(Header, header)
                 yield found.model_copy(update={"built": built}) if built else found
             if len(rows) < 500:
                 return
@@ -200,7 +201,7 @@ class SqliteTrace:
     async def header(self, mindstorm: str) -> Header | None:
         """The header of a mindstorm, without what it is `built` of; None if there is none of that id."""
         rows = await self._rows("SELECT header FROM mindstorms WHERE id = ?", (mindstorm,))
-        return Header.model_validate_json(rows[0][0]) if rows else None
+        return read_stored(Header, rows[0][0]) if rows else None
 
     async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
         """The mindstorms begun last, the last first; only those begun before `before`, if it is given."""
@@ -211,7 +212,7 @@ class SqliteTrace:
             f"SELECT header FROM mindstorms {where} ORDER BY number DESC LIMIT ?",  # noqa: S608
             (*given, count),
         )
-        return [Header.model_validate_json(row[0]) for row in rows]
+        return [read_stored(Header, row[0]) for row in rows]
 
     async def verdict(self, mindstorm: str) -> Record | None:
         """The verdict of a mindstorm, the last if it was taken up again; None if it came to none."""

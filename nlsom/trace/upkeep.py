@@ -12,6 +12,7 @@ from nlsom.errors import TraceError
 from nlsom.trace.chain import first_link, link
 from nlsom.trace.contract import Header
 from nlsom.trace.schema import COLUMNS, explain, to_record
+from nlsom.trace.stored import read_stored
 
 KEPT = 0
 """Number of the mindstorm that has no header: replies of dropped mindstorms that others still reuse."""
@@ -59,7 +60,7 @@ def summaries(connection: sqlite3.Connection, after: int, limit: int) -> list[tu
         " FROM mindstorms WHERE number > ? ORDER BY number LIMIT ?",
         (after, limit),
     )
-    return [(number, Summary(Header.model_validate_json(header), *rest)) for number, header, *rest in rows]
+    return [(number, Summary(read_stored(Header, header), *rest)) for number, header, *rest in rows]
 
 
 def verify(connection: sqlite3.Connection) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 from nlsom.errors import NoVerdict, UsageError
 from nlsom.message import Message, Said
 from nlsom.trace import Header, Record
+from nlsom.trace.stored import read_stored
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import Dialogue, escape, out, print_json, show_verdict
@@ -48,7 +49,7 @@ def replay(
     """
     header, records = asyncio.run(read_mindstorm(file, id))
     stored = next((record for record in reversed(records) if record.kind == "verdict"), None)
-    verdict = Verdict.model_validate_json(stored.body) if stored else None
+    verdict = read_stored(Verdict, stored.body) if stored else None
     if without or rule is not None or rounds is not None:
         what_if(file, header, records, verdict, without or (), rule, rounds, call=call, as_json=json)
         return
@@ -77,7 +78,7 @@ def replay(
 def message_of(record: Record) -> Message:
     """The message that a stored reply became."""
     return Message(
-        said=Said.model_validate_json(record.body),
+        said=read_stored(Said, record.body),
         sender=record.member,
         label=record.label,
         phase=record.phase,

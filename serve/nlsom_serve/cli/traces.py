@@ -16,6 +16,7 @@ from rich.table import Table
 from nlsom.errors import TraceError, TraceRefused, UsageError
 from nlsom.trace import Header, Record, SqliteTrace
 from nlsom.trace.contract import lines
+from nlsom.trace.stored import read_stored
 from nlsom.trace.upkeep import Pruned, Summary, compact
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
@@ -198,7 +199,7 @@ def _when(header: Header) -> str:
 
 def _row(summary: Summary) -> dict[str, Any]:
     header = summary.header
-    verdict = Verdict.model_validate_json(summary.verdict) if summary.verdict is not None else None
+    verdict = read_stored(Verdict, summary.verdict) if summary.verdict is not None else None
     return {
         "mindstorm": header.mindstorm,
         "begun": _when(header),
