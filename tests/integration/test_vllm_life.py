@@ -143,7 +143,7 @@ async def test_the_command_line_serves_a_society_until_it_is_interrupted(a_home:
 
 
 async def metrics_of(server: Server) -> Metrics:
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         return Metrics.read((await http.get(f"{server.url}/metrics")).text)
 
 

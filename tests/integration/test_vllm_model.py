@@ -31,7 +31,7 @@ def picture(colour: str) -> bytes:
 
 
 async def metrics(server: Server) -> Metrics:
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         return Metrics.read((await http.get(f"{server.url}/metrics")).text)
 
 
