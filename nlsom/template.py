@@ -56,12 +56,14 @@ class Template:
         source: Its text.
         personal: Whether it names the member, so that it has to be rendered for each.
         reads: Names that it reads of the task.
+        fixed: What it comes to, where it names nothing.
     """
 
     name: str
     source: str
     personal: bool
     reads: frozenset[str]
+    fixed: str | None
     _compiled: Compiled
 
     @classmethod
@@ -91,7 +93,10 @@ class Template:
                 read[node.node.name].add(node.attr)
         if unknown := sorted(read["member"] - _MEMBER):
             raise UsageError(f"{name}: a member has no {unknown[0]!r}; it has {_listed(_MEMBER)}")
-        return cls(name, source, "member" in names, frozenset(read["task"]), compiled)
+        parts = [part for output in tree.body for part in getattr(output, "nodes", (None,))]
+        plain = [part.data for part in parts if isinstance(part, nodes.TemplateData)]
+        fixed = "".join(plain).strip() if len(plain) == len(parts) else None
+        return cls(name, source, "member" in names, frozenset(read["task"]), fixed, compiled)
 
     def render(
         self, *, task: Task, member: Member, members: Sequence[str], round: int, rounds: int, label: str
@@ -101,6 +106,8 @@ class Template:
         Raises:
             UsageError: It asks for something that the task or the member does not have.
         """
+        if self.fixed is not None:
+            return self.fixed
         try:
             return self._compiled.render(
                 task=task, member=member, members=members, round=round, rounds=rounds, label=label

@@ -14,7 +14,7 @@ from typing import Any
 
 from nlsom.agent import Agent, identity
 from nlsom.errors import BusClosed, DeadlineExceeded, UnknownAddress, UsageError
-from nlsom.event import Decided, Event, Lagged, Stopped
+from nlsom.event import Event, Lagged
 from nlsom.message import Said
 from nlsom.turn import Turn
 
@@ -127,22 +127,26 @@ class _Listener:
 
     def __init__(self, mindstorm: str | None, backlog: int) -> None:
         self._mindstorm = mindstorm
-        self._events: deque[Event] = deque(maxlen=max(1, backlog))
+        self._backlog = max(1, backlog)
+        self._events: deque[Event] = deque(maxlen=self._backlog)
         self._missed = 0
         self._ended = False
         self._wake: asyncio.Future[None] | None = None
 
     def put(self, event: Event) -> None:
-        if len(self._events) == self._events.maxlen:
+        events = self._events
+        if len(events) == self._backlog:
             self._missed += 1
-        self._events.append(event)
-        self._ring()
+        events.append(event)
+        # Once for each observer and event: so it is spelt out rather than called.
+        wake = self._wake
+        if wake is not None:
+            self._wake = None
+            if not wake.done():
+                wake.set_result(None)
 
     def end(self) -> None:
         self._ended = True
-        self._ring()
-
-    def _ring(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -153,15 +157,15 @@ class _Listener:
         while not self._events:
             if self._ended:
                 raise StopAsyncIteration
-            self._wake = asyncio.get_running_loop().create_future()
+            wake = self._wake = asyncio.get_running_loop().create_future()
             try:
-                await self._wake
+                await wake
             finally:
                 self._wake = None
         if self._missed:
             missed, self._missed = self._missed, 0
             return Lagged(mindstorm=self._events[0].mindstorm, missed=missed)
         event = self._events.popleft()
-        if self._mindstorm is not None and isinstance(event, Decided | Stopped):
+        if self._mindstorm is not None and event.kind in ("decided", "stopped"):
             self._ended = True
         return event

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.I | re.S)
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.I | re.S)
@@ -19,6 +20,7 @@ _EMPHASIS = re.compile(r"`+|(?<![^\W_])[*_]+(?=\S)|(?<=\S)[*_]+(?![^\W_])|\*\*")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": "-"})
 
 
+@lru_cache(maxsize=256)  # Members often say the same, and several readers look at it.
 def clean(text: str) -> str:
     r"""A reply without its dress; words, case and lines stay as they were.
 
