@@ -143,8 +143,6 @@ class Compiler:
         if unknown := sorted(name for name in template.reads if not _has(society.task, name)):
             told = f"{template.name}: a {society.task.kind} task has no {unknown[0]!r}"
             self._fault(f"{where}.prompt", told)
-        if ask.wait != "all" and ask.order != "together":
-            self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
         who = self._select(ask.ask, f"{where}.ask")
         if ask.structure is not None:
             structure = self._built(ask.structure, f"{where}.structure")

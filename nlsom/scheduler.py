@@ -10,12 +10,13 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from pydantic_core import to_json
 
 from nlsom.agent import Agent, checked
-from nlsom.budget import Budget, Cost, Priced, Spent, spending
+from nlsom.budget import Budget, Calls, Cost, Priced, Spent, calling, spending
 from nlsom.bus.contract import Bus
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
 from nlsom.event import Abstained, Asked, Decided, Event, RoundClosed, Spoke, Started, Stopped
@@ -159,14 +160,30 @@ class Scheduler:
         if form is None:
             self._cut = f"quorum: nobody said a {step.ask.over!r} that phase {step.name!r} could vote on"
             return
-        replied = 0
-        for group in self._order(step, number):
+        saved = self._saved
+        said: dict[int, Message] = {}
+        waiting = set(step.who)
+        order = self._order(step, number)
+        # Of one whose members speak in turn; where they speak together, the superstep itself is closed.
+        stored = self._history.closed.get((step.name, number, "")) if len(order) > 1 else None
+        if stored is not None:
+            asked = json.loads(stored.body)["asked"]
+            self._saved += len(order) - asked
+            order = order[:asked]
+        for group in order:
             superstep = Superstep(step, number, form, self._turns(step, number, form, group))
+            superstep.stands = stored is not None
             await self._superstep(superstep)
-            replied += len(superstep.messages)
+            said |= superstep.messages
+            waiting.difference_update(group)
             if superstep.closed is not None and self._cut is not None:
                 break
+            if stored is None and (reason := self._enough(step, form, said, waiting)) is not None:
+                self._saved += len(waiting)
+                self._tell_closed(superstep, "", reason, said, asked=len(step.who) - len(waiting))
+                break
         await self._durable()
+        replied = len(said)
         self._closed_rounds += 1
         if self._bus.observed:
             usage = self._now.usage(time.perf_counter() - self._began)
@@ -175,7 +192,7 @@ class Scheduler:
                     mindstorm=self._id,
                     phase=step.name,
                     round=number,
-                    asked=len(step.who),
+                    asked=len(step.who) - (self._saved - saved),
                     replied=replied,
                     usage=usage,
                 )
@@ -184,7 +201,7 @@ class Scheduler:
         if self._cut is None and replied < wanted:
             self._cut = f"quorum: {replied} of {wanted} replied in phase {step.name!r}, round {number}"
 
-    def _order(self, step: Step, number: int) -> Iterable[Sequence[int]]:
+    def _order(self, step: Step, number: int) -> Sequence[Sequence[int]]:
         """Who is asked together, and in which order."""
         order = step.ask.order
         if order == "together":
@@ -250,7 +267,9 @@ class Scheduler:
         stored = None
         if self._trace is not None:
             stored = self._history.closed.get((superstep.step.name, superstep.round, superstep.alone))
-        reason = json.loads(stored.body)["reason"] if stored is not None else None
+        told: dict[str, Any] = {} if stored is None else json.loads(stored.body)
+        reason = told.get("reason")
+        superstep.in_flight = told.get("in_flight", {})
         if self._retry and reason in (LIMIT, LATE):
             stored = None
         if self._trace is not None or self._metered:
@@ -281,7 +300,7 @@ class Scheduler:
         outcomes = self._history.outcomes
         stands = (
             ("replied", "cancelled")
-            if self._retry and closed is None
+            if self._retry and closed is None and not superstep.stands
             else ("replied", "cancelled", "abstained")
         )
         known: dict[str, Record] = {}
@@ -336,7 +355,12 @@ class Scheduler:
             self._missed(superstep, at, turn, cause)
         else:
             superstep.done.add(at)
-            self._saved += 1
+            calls = superstep.in_flight.get(turn.member.name)
+            if calls is None:
+                self._saved += 1
+            else:
+                self._total.calls += calls
+                spent = self._price(at, turn) if self._metered else spent
         if self._metered:
             self._budget.take(spent)
 
@@ -404,20 +428,49 @@ class Scheduler:
             else:
                 self._append("cancelled", superstep, turn, reason.encode())
                 superstep.done.add(at)
-                self._saved += 1
-        if self._trace is not None:
-            counted = [turn.member.name for at, turn in superstep.turns if at in superstep.messages]
-            self._tell(
-                Record(
-                    self._id,
-                    "closed",
-                    member=superstep.alone,
-                    phase=superstep.step.name,
-                    round=superstep.round,
-                    body=to_json({"reason": reason, "counted": counted}),
-                )
+                self._cut_off(superstep, at, turn)
+        self._tell_closed(superstep, superstep.alone, reason, superstep.messages)
+        await self._durable()
+
+    def _cut_off(self, superstep: Superstep, at: int, turn: Turn) -> None:
+        """Counts a cancelled turn as what it was: in flight, and so spent, or never begun, and so saved."""
+        calls = superstep.calls.get(at)
+        if calls is None or calls.begun == 0:
+            self._saved += 1
+            if at in superstep.meters:
+                superstep.meters[at].settle(Cost())
+            return
+        # A model that counts no calls was asked once, if there is a model.
+        begun = int(isinstance(self._agents[at], Priced)) if calls.begun is None else calls.begun
+        superstep.in_flight[turn.member.name] = begun
+        self._now.calls += begun
+        self._total.calls += begun
+
+    def _tell_closed(
+        self,
+        superstep: Superstep,
+        alone: str,
+        reason: str,
+        said: Mapping[int, Message],
+        *,
+        asked: int | None = None,
+    ) -> None:
+        """Tells the trace that a phase ended early, who counted, and who was asked or in flight."""
+        if self._trace is None:
+            return
+        step, names = superstep.step, self._program.names
+        told: dict[str, object] = {"reason": reason, "counted": [names[at] for at in step.who if at in said]}
+        told |= {"in_flight": superstep.in_flight} if asked is None else {"asked": asked}
+        self._tell(
+            Record(
+                self._id,
+                "closed",
+                member=alone,
+                phase=step.name,
+                round=superstep.round,
+                body=to_json(told),
             )
-            await self._durable()
+        )
 
     async def _take(self, superstep: Superstep, at: int, turn: Turn) -> None:
         """Asks one member, and turns whatever comes of it into an outcome."""
@@ -437,6 +490,8 @@ class Scheduler:
             # Told before it runs: whoever takes this up after a crash must not run it twice.
             self._append("intent", superstep, turn, b"")
             await self._durable()
+        calls = superstep.calls[at] = Calls(parent=calling.get())
+        calling.set(calls)
         meter = superstep.meters.get(at)
         if meter is not None:
             spending.set(meter)
@@ -464,16 +519,24 @@ class Scheduler:
 
     def _look(self, superstep: Superstep) -> None:
         """Closes the phase once it has what its `wait` asks for."""
-        wait = superstep.step.ask.wait
-        if wait == "all" or len(superstep.done) >= len(superstep.turns):
+        step = superstep.step
+        if step.ask.wait == "all" or superstep.alone:
             return
-        if wait == "certain":
-            votes = [superstep.messages[at] for at, _ in superstep.turns if at in superstep.messages]
-            waiting = len(superstep.turns) - len(superstep.done)
-            if settled(self._program, votes, waiting, self._task, superstep.form):
-                superstep.close("certain")
-        elif len(superstep.messages) >= wait:
-            superstep.close(f"{wait} replied")
+        waiting = {at for at, _ in superstep.turns} - superstep.done
+        if reason := self._enough(step, superstep.form, superstep.messages, waiting):
+            superstep.close(reason)
+
+    def _enough(
+        self, step: Step, form: Form, said: Mapping[int, Message], waiting: Collection[int]
+    ) -> str | None:
+        """Why a phase has what its `wait` asks for; None while it has not, or nobody is left to wait for."""
+        wait = step.ask.wait
+        if wait == "all" or not waiting or len(said) < min(step.quorum, len(step.who)):
+            return None
+        if wait != "certain":
+            return f"{wait} replied" if len(said) >= wait else None
+        certain = settled(self._program, self._minutes, said, waiting, self._task, form)
+        return "certain" if certain else None
 
     def _fail(self, superstep: Superstep, at: int, turn: Turn, cause: str) -> None:
         """A member failed: the society's file says what that means."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from nlsom.budget import Budget
+from nlsom.budget import Budget, Calls
 from nlsom.errors import NlsomError
 from nlsom.form import Form
 from nlsom.message import Message
@@ -23,7 +23,24 @@ REFUSED = "over the budget of "
 
 @dataclass(slots=True)
 class Superstep:
-    """One phase under way: its turns, what came of them, and whether it was closed early."""
+    """One phase under way: its turns, what came of them, and whether it was closed early.
+
+    Attributes:
+        step: The phase.
+        round: From 1.
+        form: The shape of the answers.
+        turns: Who is asked, and what, in declaration order.
+        done: Whose outcome is known.
+        messages: What was said.
+        missed: Who abstained.
+        meters: What each turn may take of the budget.
+        calls: Of models, by the turn that was begun.
+        in_flight: Calls of members that were cut off after they had been asked, by name.
+        stands: Whether failures stand, since what an earlier run made of them does.
+        tasks: The turns under way.
+        closed: Why it ended early.
+        failed: What ends the mindstorm.
+    """
 
     step: Step
     round: int
@@ -33,6 +50,9 @@ class Superstep:
     messages: dict[int, Message] = field(default_factory=dict[int, Message])
     missed: dict[int, Abstention] = field(default_factory=dict[int, Abstention])
     meters: dict[int, Budget] = field(default_factory=dict[int, Budget])
+    calls: dict[int, Calls] = field(default_factory=dict[int, Calls])
+    in_flight: dict[str, int] = field(default_factory=dict[str, int])
+    stands: bool = False
     tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
     closed: str | None = None
     failed: NlsomError | None = None
