@@ -288,7 +288,6 @@ class Society:
             seed=seed,
             bus=self._bus,
             agents=[seat.agent for seat in self.seats],
-            addresses=program.names,
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
