@@ -68,7 +68,10 @@ class Scheduler:
         self._saved = 0
         self._cut: str | None = None
         self._history = History()
+        self._opened = False
         self._unsafe = False
+        self._fresh: set[str] = set()
+        self._writing: asyncio.Task[None] | None = None
         self._seeds = f"{seed}\x1f".encode()
         self._began = time.perf_counter()
         self._deadline: float | None = None
@@ -94,7 +97,10 @@ class Scheduler:
             spending.reset(token)
             if ended:
                 self._emit_last(Stopped(mindstorm=self._id, reason=ended))
-            if self._trace is not None:
+            if self._writing is not None:
+                self._writing.cancel()
+                await asyncio.gather(self._writing, return_exceptions=True)
+            if self._trace is not None and self._opened:
                 self._trace.leave(self._id)
 
     async def _run(self) -> Verdict:
@@ -104,6 +110,7 @@ class Scheduler:
             self._deadline = loop.time() + limits.seconds
         if self._trace is not None:
             self._history = await self._trace.open(self._header())
+            self._opened = True
         if self._bus.observed:
             names = self._program.names
             self._bus.publish(
@@ -166,7 +173,7 @@ class Scheduler:
             replied += len(superstep.messages)
             if superstep.closed is not None and self._cut is not None:
                 break
-        await self._durable()
+        await self._written()
         self._closed_rounds += 1
         if self._bus.observed:
             usage = self._now.usage(time.perf_counter() - self._began)
@@ -289,12 +296,23 @@ class Scheduler:
         for _, turn in superstep.turns:
             record = outcomes.get(turn.key)
             if record is None:
-                missing.append(turn.key)
+                if not self._is_news(turn):
+                    missing.append(turn.key)
             elif record.kind in stands:
                 known[turn.key] = record
         if missing and closed is None:
             known |= await self._trace.find(missing)
         return known
+
+    def _is_news(self, turn: Turn) -> bool:
+        """Whether a turn hears something that was first said in this run: then nobody can have answered it."""
+
+        def fresh() -> bool:
+            return any(message.digest in self._fresh for message in turn.heard.messages)
+
+        if not self._fresh:
+            return False
+        return turn.heard.once("fresh", fresh) or any(own.digest in self._fresh for own in turn.own)
 
     def _plan(
         self,
@@ -509,8 +527,16 @@ class Scheduler:
     async def _durable(self) -> None:
         """Waits until all that was told is safe; a replay, which tells nothing, need not."""
         if self._trace is not None and self._unsafe:
-            await self._trace.durable()
             self._unsafe = False
+            await self._trace.durable()
+
+    async def _written(self) -> None:
+        """Waits until the phase before this one is safe. This one is written while the next one runs."""
+        before, self._writing = self._writing, None
+        if self._unsafe:
+            self._writing = asyncio.create_task(self._durable())
+        if before is not None:
+            await before
 
     def _heard(
         self, superstep: Superstep, at: int, turn: Turn, said: Said, body: bytes, *, again: bool
@@ -526,6 +552,8 @@ class Scheduler:
         )
         superstep.done.add(at)
         superstep.messages[at] = message
+        if self._trace is not None and not again:
+            self._fresh.add(message.digest)
         self._total.add(said.usage)
         if self._bus.observed:
             self._bus.publish(Spoke(mindstorm=self._id, message=message, again=again))
