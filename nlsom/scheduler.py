@@ -167,6 +167,7 @@ class Scheduler:
             self._cut = f"quorum: nobody said a {step.ask.over!r} that phase {step.name!r} could vote on"
             return
         replied = 0
+        self._write()
         for group in self._order(step, number):
             superstep = Superstep(step, number, form, self._turns(step, number, form, group))
             await self._superstep(superstep)
@@ -530,13 +531,16 @@ class Scheduler:
             self._unsafe = False
             await self._trace.durable()
 
-    async def _written(self) -> None:
-        """Waits until the phase before this one is safe. This one is written while the next one runs."""
-        before, self._writing = self._writing, None
+    def _write(self) -> None:
+        """Begins to wait until what was told is safe, while the next phase runs."""
         if self._unsafe:
             self._writing = asyncio.create_task(self._durable())
-        if before is not None:
-            await before
+
+    async def _written(self) -> None:
+        """Waits until what was told before this phase is safe: so no more than two phases ever are not."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            await writing
 
     def _heard(
         self, superstep: Superstep, at: int, turn: Turn, said: Said, body: bytes, *, again: bool

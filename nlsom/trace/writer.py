@@ -73,7 +73,9 @@ class Writer:
             explain: Makes an error for people of what SQLite raises.
         """
         self._connect, self._explain = connect, explain
-        self._queue: SimpleQueue[_Item] = SimpleQueue()
+        self._queue: SimpleQueue[list[_Item]] = SimpleQueue()
+        self._ready: list[_Item] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ends: dict[str, tuple[int, bytes]] = {}
         self._version = 0
@@ -87,7 +89,7 @@ class Writer:
         """
         if self.failed is not None:
             raise self.failed
-        self._queue.put(record)
+        self._tell(record)
 
     def leave(self, mindstorm: str) -> asyncio.Future[None]:
         """Forgets where the chain of a mindstorm ends; done once its records are committed."""
@@ -96,7 +98,7 @@ class Writer:
             self._ends.pop(mindstorm, None)
 
         call = _Call(do, writes=False, safe=True)
-        self._queue.put(call)
+        self._tell(call)
         return call.answer
 
     def forget(self) -> None:
@@ -122,21 +124,36 @@ class Writer:
             self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
             self._thread.start()
         call = _Call(do, writes=writes, safe=safe)
-        self._queue.put(call)
+        self._tell(call)
         return await call.answer
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._queue.put(None)
+            self._tell(None)
+            self._hand_over()
             await asyncio.to_thread(thread.join)
+
+    def _tell(self, item: _Item) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._ready or self._loop is not loop:
+            self._loop = loop
+            loop.call_soon(self._hand_over)
+        self._ready.append(item)
+
+    def _hand_over(self) -> None:
+        """Hands the thread what was told in one turn of the event loop. Woken in the midst of it, for each
+        item, it would fight the loop for the interpreter's lock."""
+        if self._ready:
+            items, self._ready = self._ready, []
+            self._queue.put(items)
 
     def _own(self) -> None:
         try:
             connection = self._connect()
         except (sqlite3.Error, OSError, TraceError) as error:
-            self.failed = self._told(error)
+            self.failed = self._explained(error)
             self._refuse(self.failed)
             return
         with closing(connection):
@@ -148,7 +165,7 @@ class Writer:
                     self._commit(connection, batch)
                 except Exception as error:  # noqa: BLE001
                     # Whatever it is: if this thread ended without a word, they would wait for ever.
-                    self.failed = self._told(error)
+                    self.failed = self._explained(error)
                     _settle([(item, self.failed) for item in batch if isinstance(item, _Call)])
                     if not ended:
                         self._refuse(self.failed)
@@ -156,9 +173,10 @@ class Writer:
 
     def _take(self) -> list[_Item]:
         """Waits for something, and takes all that is there."""
-        first = self._queue.get()
-        more = min(self._queue.qsize(), _BATCH - 1)
-        return [first, *(self._queue.get() for _ in range(more))]
+        batch = self._queue.get()
+        while len(batch) < _BATCH and not self._queue.empty():
+            batch += self._queue.get()
+        return batch
 
     def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Item]) -> None:
         at_once: list[_Answer] = []
@@ -202,7 +220,7 @@ class Writer:
             self._version = version
             self._ends.clear()
 
-    def _told(self, error: Exception) -> TraceError:
+    def _explained(self, error: Exception) -> TraceError:
         return error if isinstance(error, TraceError) else self._explain(error)
 
     def _refuse(self, error: TraceError) -> None:
