@@ -43,31 +43,37 @@ class Claims:
     def __contains__(self, mindstorm: str) -> bool:
         return mindstorm in self._held
 
-    async def take(self, mindstorm: str) -> None:
-        """Waits until nobody else is at work on a mindstorm, and takes it.
+    async def take(self, mindstorm: str, *, wait: bool = True) -> bool:
+        """Takes a mindstorm, once nobody else is at work on it.
+
+        Args:
+            mindstorm: Its id.
+            wait: Whether to wait for whoever is at work on it.
+
+        Returns:
+            Whether it was taken; always, if `wait` is set.
 
         Raises:
             OSError: The file of locks cannot be made.
         """
         lock = self._known.setdefault(mindstorm, asyncio.Lock())
+        if not wait and lock.locked():
+            return False
         await lock.acquire()
         try:
-            for tries in range(2**62):
-                if self._lock(mindstorm, fcntl.F_WRLCK):
-                    break
+            tries = 0
+            while not self._lock(mindstorm, fcntl.F_WRLCK):
+                if not wait:
+                    lock.release()
+                    return False
                 if tries == _TOLD_AFTER:
                     _LOG.warning("another process is at work on mindstorm %s; waiting for its end", mindstorm)
+                tries += 1
                 await asyncio.sleep(_AGAIN)
         except BaseException:
             lock.release()
             raise
         self._held[mindstorm] = lock
-
-    def is_free(self, mindstorm: str) -> bool:
-        """Whether nobody is at work on a mindstorm just now."""
-        if mindstorm in self._held or not self._lock(mindstorm, fcntl.F_WRLCK):
-            return False
-        self._lock(mindstorm, fcntl.F_UNLCK)
         return True
 
     def let_go(self, mindstorm: str) -> None:

@@ -205,14 +205,28 @@ class SqliteTrace:
         """Drops whole mindstorms; replies of theirs that others reuse stay.
 
         Raises:
-            TraceError: The trace does not hold one of them, or cannot be written; nothing is dropped then.
+            TraceError: Somebody is at work on one of them, the trace does not hold one of them, or cannot be
+                written; nothing is dropped then.
         """
 
         def do(connection: sqlite3.Connection) -> Pruned:
             self._writer.forget()
             return upkeep.prune(connection, mindstorms)
 
-        return await self._writer.call(do, writes=True)
+        taken: list[str] = []
+        try:
+            for one in mindstorms:
+                if not await self._claims.take(one, wait=False):
+                    raise TraceError(f"{self.path}: mindstorm {one!r} is at work; prune it when it has ended")
+                taken.append(one)
+            return await self._writer.call(do, writes=True)
+        finally:
+            for one in taken:
+                self._claims.let_go(one)
+
+    async def digests(self) -> frozenset[str]:
+        """SHA-256 (hex) of all pictures and files that its mindstorms speak of, and maybe others."""
+        return await self._writer.call(upkeep.digests, safe=False)
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file.
