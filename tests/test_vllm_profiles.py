@@ -25,9 +25,11 @@ def faults(folder: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_a_shipped_profile_says_what_it_is_for_and_tells_cached_tokens(name: str):
+def test_a_shipped_profile_says_what_it_is_for_and_sets_what_nlsom_counts_on(name: str):
     for profile in load(name):
         assert profile.about
+        constrains = profile.vllm["structured-outputs-config"]
+        assert constrains == {"backend": "guidance", "disable_any_whitespace": True}, "JSON without padding"
         assert profile.vllm["enable-prompt-tokens-details"] is True
         assert ("image" in profile.facts.modalities) == (profile.facts.images_per_prompt > 0)
 

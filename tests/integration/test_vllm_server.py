@@ -145,7 +145,11 @@ async def test_a_json_schema_is_kept_to(http: httpx.AsyncClient, words: Server):
         response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
         max_tokens=60,
     )
-    value = json.loads(said["choices"][0]["message"]["content"])
+    content = said["choices"][0]["message"]["content"]
+    value = json.loads(content)
+    assert content == json.dumps(value, separators=(",", ":")), (
+        "a small model pads until it is cut, if it may"
+    )
     assert value["answer"] in {"cat", "dog"}
     assert isinstance(value["sure"], bool)
 
