@@ -1,9 +1,10 @@
 """Two societies look at the shipped photographs, through one vision-language model under vLLM.
 
-    python serve/gpu_smoke.py                          # the profile small-vlm, on a GPU
-    python serve/gpu_smoke.py --profile middle-vlm     # another profile, or a YAML file of your own
-    python serve/gpu_smoke.py --model /models/some-vlm # a folder, or an id of a hub, with vLLM's defaults
-    python serve/gpu_smoke.py --profile cpu-test       # what `make test-vllm` made, on CPU: answers at random
+    python serve/gpu_smoke.py                              the profile small-vlm, on a GPU
+    python serve/gpu_smoke.py --profile middle-vlm         another profile, or a YAML file of your own
+    python serve/gpu_smoke.py --model ./models/mine        another model: a folder or hub id
+    python serve/gpu_smoke.py --url http://gpu-1:8000/v1   a vLLM server that is up, wherever it is
+    python serve/gpu_smoke.py --profile cpu-test           what `make test-vllm` made, on CPU: at random
 
 Starts the server (one of that name that is up is used, and stays), asks `vqa-monarchy` and `vqa-democracy`
 the questions that ship with the photographs, all at once, and prints each answer beside the one that most
@@ -31,19 +32,21 @@ import nlsom
 from nlsom.bench.sample import Sample
 from nlsom.bench.sets import load_set
 from nlsom.errors import NlsomError
-from nlsom_serve.vllm import Metrics, Progress, serving
+from nlsom_serve.vllm import Metrics, Progress, load, serving
 from nlsom_societies import samples
 
 SOCIETIES = ("vqa-monarchy", "vqa-democracy")
 
 
-def profile_of(model: str, folder: str) -> str:
-    """Writes a profile for a model that has none; returns its path. Few options, as little is known of it."""
+def with_model(profile: str, model: str, folder: str) -> str:
+    """Writes a profile like another one for another model; returns its path."""
+    (like,) = load(profile)
     given = Path(model).expanduser()
-    vllm = {"model": str(given.resolve()) if given.exists() else model, "max-model-len": 8192}
+    kept = {key: value for key, value in like.vllm.items() if key != "served-model-name"}
+    vllm = kept | {"model": str(given.resolve()) if given.exists() else model}
     path = Path(folder) / "gpu-smoke.yaml"
     path.write_text(
-        json.dumps({"vllm": vllm, "nlsom": {"modalities": ["text", "image"], "images_per_prompt": 1}})
+        json.dumps({"vllm": vllm, "nlsom": like.facts.model_dump(mode="json", exclude={"shape"})})
     )
     return str(path)
 
@@ -76,30 +79,34 @@ async def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--profile", default="small-vlm", help="a shipped profile, a YAML file, or NAME=one")
-    parser.add_argument("--model", help="a folder or an id of a hub, instead of a profile")
+    parser.add_argument("--model", help="a folder or an id of a hub, instead of the profile's")
+    parser.add_argument("--url", metavar="URL[#MODEL]", help="a server that is up, instead of a profile")
     parser.add_argument("--vllm", metavar="PATH", help="the virtual environment of vLLM; else NLSOM_VLLM")
     parser.add_argument("--questions", type=int, metavar="N", help="only so many of them")
     given = parser.parse_args()
     asked = list(load_set("vqav2", samples.FOLDER).samples(given.questions, seed=0))
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        profile = profile_of(given.model, folder) if given.model else given.profile
-        (server,) = await stack.enter_async_context(serving([profile], python=given.vllm, progress=show))
-        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=60))
+        if given.url:
+            url, served = given.url.partition("#")[0].rstrip("/").removesuffix("/v1"), given.url
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            profile = with_model(given.profile, given.model, folder) if given.model else given.profile
+            (server,) = await stack.enter_async_context(serving([profile], python=given.vllm, progress=show))
+            url, served = server.url, f"profile:{server.name}"  # by its name, so that its traits hold
+        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=300))
 
         async def metrics() -> Metrics:
-            return Metrics.read((await http.get(f"{server.url}/metrics")).text)
+            return Metrics.read((await http.get(f"{url}/metrics")).text)
 
         before, started = await metrics(), time.monotonic()
         well: list[bool] = []
         for name in SOCIETIES:
-            served = f"profile:{server.name}"  # by its name, so that the profile's traits hold
             async with nlsom.load(name, models={"vlm": served, "llm": served}) as society:
                 well += await asyncio.gather(*(answer(society, sample) for sample in asked))
         seconds = time.monotonic() - started
         done = (await metrics()).since(before)
     print(
-        f"{server.model}: {sum(well)} of {len(well)} mindstorms without a fault in {seconds:.1f} s\n"
+        f"{served}: {sum(well)} of {len(well)} mindstorms without a fault in {seconds:.1f} s\n"
         f"{done.generated_tokens / seconds:.1f} tokens/s written, {done.prompt_tokens / seconds:.1f} read; "
         f"{done.hit_rate or 0:.1%} of prompt tokens from the prefix cache"
     )

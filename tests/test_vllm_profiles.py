@@ -103,6 +103,15 @@ def test_options_may_be_written_with_underscores(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("written", "number"),
+    [("16k", 16000), ("16K", 16384), ("1.5k", 1500), ("0.9", 0.9), ("auto", 7), ("-1", 7)],
+)
+def test_numbers_are_read_as_vllm_reads_them(tmp_path: Path, written: str, number: float):
+    (profile,) = load(write(tmp_path, f"vllm: {{model: a/b, max-model-len: {written}}}"))
+    assert profile.number("max-model-len", 7) == number
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         (

@@ -94,7 +94,7 @@ mindstorm:
   - {ask: expert, prompt: introduce, as: caption, form: {text: {max_tokens: 16}}}
   - {ask: leader, prompt: choose, as: ballot, form: answer}
 verdict: {rule: decree, of: leader}
-limits: {seconds: 300, on_error: raise}
+limits: {seconds: 3600, on_error: raise}
 """
 
 

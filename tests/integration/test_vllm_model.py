@@ -87,7 +87,7 @@ async def test_a_shared_head_is_read_from_the_cache_and_told_in_the_usage(words:
 
 async def test_cancelling_a_call_stops_the_server_too(words: Server):
     before = await metrics(words)
-    async with HttpModel(f"{words.url}/v1") as model:
+    async with HttpModel(f"{words.url}/v1", extra={"ignore_eos": True}) as model:
         form = TextForm(max_tokens=1500)
         calls = [
             asyncio.ensure_future(
@@ -104,7 +104,7 @@ async def test_cancelling_a_call_stops_the_server_too(words: Server):
         await asyncio.gather(*calls, return_exceptions=True)
         while (await metrics(words)).running:
             await asyncio.sleep(0.05)
-    assert (await metrics(words)).since(before).generated_tokens < 4 * 1500 / 2
+    assert (await metrics(words)).since(before).generated_tokens < 4 * 1500, "it wrote all of it"
 
 
 async def test_more_pictures_than_the_profile_allows_are_an_error_before_anything_is_sent(eyes: Server):
@@ -155,7 +155,7 @@ SOCIETY = {
         {"ask": "leader", "prompt": "choose", "as": "ballot", "form": "answer"},
     ],
     "verdict": {"rule": "decree", "of": "leader"},
-    "limits": {"seconds": 300, "on_error": "raise"},
+    "limits": {"seconds": 3600, "on_error": "raise"},
 }
 
 
