@@ -15,8 +15,9 @@ from bench import questions, right_but, trio
 
 from nlsom.bench.compare import compare
 from nlsom.bench.folder import RunFolder
+from nlsom.bench.progress import Progress
 from nlsom.bench.report import page
-from nlsom.bench.run import Contender, Progress, Runner
+from nlsom.bench.run import Contender, Runner
 from nlsom.bench.sets import load_set
 from nlsom.bench.standing import standings
 from nlsom.errors import TraceError, UsageError
