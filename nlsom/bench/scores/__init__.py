@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from nlsom import plugins
-from nlsom.bench.scores import choice, strings, vqa
+from nlsom.bench.scores import choice, mmmu, strings, vqa
 from nlsom.bench.scores.caption import Captions, Similarity
 from nlsom.bench.scores.choice import Circular
 from nlsom.bench.scores.contract import Pair, PerSample, Score, Scorer, Totals
@@ -24,7 +24,7 @@ _ALL: tuple[Scorer, ...] = (
     PerSample("aokvqa-direct", choice.aokvqa_direct),
     PerSample("choice", choice.letter_choice),
     PerSample("answer", choice.one_answer),
-    PerSample("mmmu", choice.one_answer),
+    PerSample("mmmu", mmmu.mmmu),
     Circular(),
     PerSample("anls", strings.judge_anls),
     PerSample("relaxed", strings.judge_relaxed),
