@@ -61,15 +61,18 @@ _TOKEN = rf"""
 _TOKENS = re.compile(_TOKEN, re.X | re.I)
 _ODD_TOKENS = re.compile(_ODD + _TOKEN, re.X | re.I)
 _SIGN_OF_ODD = re.compile(r"[@#<]|://|www\.|\.(?:com|net|org|edu)", re.I)
-_WORDS_ONLY = re.compile(r"([a-z ,]*?)([a-z]+)\s*\.?\s*", re.I)
 _ABBREVIATED = frozenset(_ABBREVIATIONS.split("|"))
+
+
+def _abbreviated(words: str) -> bool:
+    return words.rpartition(" ")[2].lower() in _ABBREVIATED
 
 
 def tokenize(caption: str) -> list[str]:
     """Lower-case tokens of a caption, punctuation left out."""
-    plain = _WORDS_ONLY.fullmatch(caption)
-    if plain and plain[2].lower() not in _ABBREVIATED:  # most captions: nothing but words, perhaps a period
-        found = [*plain[1].replace(",", " ").split(), plain[2]]
+    words = caption.strip().removesuffix(".").replace(",", " ")
+    if words.isascii() and words.replace(" ", "").isalpha() and not _abbreviated(words):
+        found = words.split()  # most captions: nothing but words, perhaps a period
     else:
         signs = caption.replace("&amp;", "&").translate(_SIGNS)
         found = (_ODD_TOKENS if _SIGN_OF_ODD.search(signs) else _TOKENS).findall(signs)
