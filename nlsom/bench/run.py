@@ -106,6 +106,8 @@ class Runner:
         self.folder.lines.mend()
         judge, media = scorer(config.scorer), FolderStore(self.folder.media)
         total = self.seeds * (self.limit or await asyncio.to_thread(lambda: sum(1 for _ in self.samples)))
+        if not total:
+            raise UsageError(f"{self.samples.path}: the set {spec.name!r} has no samples there")
         async with SqliteTrace(self.folder.trace) as trace:
             for contender in contenders:
                 society = contender.society
@@ -171,9 +173,8 @@ class _Run:
                 line = await self._line(seed, sample)
             finally:
                 slots.release()
-            # A single write of a few hundred bytes to the page cache: it outlives the process, and is cheaper
-            # than handing it to a thread.
-            self.file.write(line.model_dump_json().encode() + b"\n")
+            # A few hundred bytes to the page cache: cheaper than handing them to a thread.
+            self.runner.folder.lines.write(line, self.file)
             self.progress = self.progress.after(line, time.perf_counter() - began, fresh=True)
             self.runner.tell(self.progress)
 
