@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nlsom.errors import ConfigError, UsageError
+from nlsom.model.prompt import plain
 from nlsom_serve.vllm.plan import plan
 from nlsom_serve.vllm.profiles import load, shipped
 
@@ -35,6 +36,20 @@ def test_a_shipped_profile_says_what_it_is_for_and_tells_cached_tokens(name: str
 def test_a_shipped_profile_fits_the_gpu_that_it_names(name: str):
     for profile in load(name):
         assert plan(profile).fits
+
+
+# What each family of models puts a picture, a video or a turn's end in the place of, from its tokenizer.
+QWEN = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_call>")
+QWEN_VL = (*QWEN, "<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>")
+SPECIAL = {"Qwen3-VL": QWEN_VL, "Qwen3": QWEN, "llava-tiny": ("<image>", "<|im_start|>", "<|im_end|>")}
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_no_special_token_of_a_shipped_profiles_model_survives_in_text(name: str):
+    for profile in load(name):
+        family = next(known for known in SPECIAL if Path(profile.model).name.startswith(known))
+        for token in SPECIAL[family]:
+            assert token not in plain(f"I see {token} and{token}.")
 
 
 def test_the_models_of_the_shipped_set_share_one_gpu():

@@ -36,12 +36,10 @@ class Traits(Frozen):
     """What a client of the model has to heed.
 
     Attributes:
-        placeholders: Tokens of its that stand for a picture, to be escaped where they come in text.
         thinking: Tokens of room for a model that thinks before it answers.
         request: Fields for every request, such as `{chat_template_kwargs: {enable_thinking: false}}`.
     """
 
-    placeholders: tuple[str, ...] = ()
     thinking: Annotated[int, Field(ge=0)] = 0
     request: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
