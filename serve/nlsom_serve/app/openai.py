@@ -55,7 +55,7 @@ async def get_model(model: str, house: TheHouse) -> ModelCard:
     responses={
         200: {
             "content": {"text/event-stream": {}},
-            "description": "The completion; with `stream` its chunks, as `data:` lines of JSON, then `[DONE]`.",
+            "description": "The completion; with `stream` its chunks as `data:` lines, then `[DONE]`.",
         },
         **failures(400, 401, 404, 408, 413, 415, 429, 500, 502, 503),
     },

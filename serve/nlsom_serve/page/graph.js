@@ -26,7 +26,7 @@ export class Graph {
     this.lines = document.createElementNS(SVG, "g");
     const crowd = seats.length > 48;
     this.place.classList.toggle("crowd", crowd);
-    if (crowd) this.place.append(element("p", { className: "soft", text: this.svg.querySelector("desc").textContent }));
+    if (crowd) this.place.append(element("p", { className: "soft", text: inWords(this.svg) })); // its own is too small
     this.svg.insertBefore(this.lines, this.svg.querySelector("circle"));
   }
 
@@ -73,4 +73,9 @@ export class Graph {
     disc?.classList.remove("thinking");
     disc?.classList.add("absent");
   }
+}
+
+function inWords(svg) {
+  const words = svg.querySelector("desc").textContent.replace(/: \d+ member\./, "."); // a role that says nothing
+  return words.replace(/\. [a-z]/g, (start) => start.toUpperCase());
 }

@@ -167,7 +167,7 @@ async function listPast(more = false) {
   mark();
 }
 
-const WHEN = { dateStyle: "medium", timeStyle: "short" };
+const WHEN = { dateStyle: "short", timeStyle: "short" };
 
 /** Marks which of the past mindstorms is shown. */
 function mark() {

@@ -46,7 +46,7 @@ export class Storm {
     $("written").textContent = this.written.toLocaleString();
   }
 
-  /** Says how it stands; `is` is `running`, `decided` or `stopped`. */
+  /** Says how it stands; `is` is `running`, `decided`, `none` (over without a verdict) or `stopped`. */
   status(text, is) {
     $("status").textContent = text;
     $("status").dataset.is = is;
@@ -93,18 +93,18 @@ export class Storm {
     if (data.answer !== null && !data.ballot && data.answer !== data.text.trim()) notes.push(`answer: ${data.answer}`);
     if (data.confidence !== null) notes.push(`${Math.round(data.confidence * 100)}% sure`);
     if (data.why) notes.push(`no answer: ${data.why}`);
-    const line = this.line(data.sender, ": ", data.text);
+    const line = this.line(data.sender, data.text);
     if (data.ballot) line.append(" ", element("small", { className: "vote", text: `votes ${ballot(data.ballot)}` }));
     if (notes.length) line.append(" ", element("small", { text: notes.join(" · ") }));
     this.append(line);
-    this.graph.speaks(data.sender, data.ballot !== null || data.label === "ballot");
+    this.graph.speaks(data.sender, data.ballot !== null || (data.label === "ballot" && data.answer !== null));
     this.answered(data.sender);
     if (data.ballot?.kind === "choice") this.voted(data.sender, data.ballot.choice);
   }
 
   abstained(data) {
     this.under(data.phase, data.round);
-    const line = this.line(data.member, " abstains: ", data.cause);
+    const line = this.line(data.member, data.cause, "abstains");
     line.classList.add("abstains");
     this.append(line);
     this.graph.abstains(data.member);
@@ -120,8 +120,8 @@ export class Storm {
   decided(data) {
     this.over();
     const none = data.answer === null;
-    const tied = data.tied.length ? `No verdict: tied between ${data.tied.join(", ")}` : "No verdict";
-    const answer = none ? tied : data.answer;
+    const tied = data.tied.length ? `tied between ${data.tied.join(", ")}` : "";
+    const answer = none ? `No verdict${tied && `: ${tied}`}` : data.answer;
     this.verdict("Verdict", none ? "none" : "");
     $("answer").textContent = answer;
     $("answer").classList.toggle("long", answer.length > LONG);
@@ -136,7 +136,8 @@ export class Storm {
     $("read").textContent = usage.prompt_tokens.toLocaleString();
     $("written").textContent = usage.completion_tokens.toLocaleString();
     $("seconds").textContent = usage.seconds.toFixed(1);
-    this.status(none ? `It is over: ${tied}.` : `It is over. The verdict: ${data.answer}.`, "decided");
+    if (none) this.status(`It is over without a verdict${tied && `: ${tied}`}.`, "none");
+    else this.status(`It is over. The verdict: ${data.answer}.`, "decided");
   }
 
   stopped(data) {
@@ -188,10 +189,11 @@ export class Storm {
     $("dialogue").append(element("h3", { text: part }));
   }
 
-  line(member, between, words) {
+  line(member, words, does = "") {
     const face = element("span", { className: "face", text: initials(member), "aria-hidden": "true" });
     const line = element("div", { className: "said" }, face, element("b", { text: member }));
-    line.append(element("span", { className: "hush", text: between }), element("span", { className: "words", text: words }));
+    if (does) line.append(" ", element("small", { text: does }));
+    line.append(element("span", { className: "hush", text: ": " }), element("span", { className: "words", text: words }));
     line.style.setProperty("--who", this.graph.colour(member));
     return line;
   }
