@@ -63,6 +63,7 @@ class Scheduler:
         self._metered = not self._budget.unlimited
         self._minutes = Minutes(len(program.members))
         self._rounds: dict[str, int] = {}
+        self._parts: dict[tuple[int, int], Task] = {}
         self._closed_rounds = 0
         self._abstained: list[Abstention] = []
         self._now, self._total = Spent(), Spent()
@@ -233,9 +234,10 @@ class Scheduler:
         for at in group:
             member = program.members[at]
             heard, own = self._minutes.heard(step.structure, at, ask.hears)
-            if text is None or step.template.personal:
+            shown = task if member.part is None else self._dealt(member.part)
+            if text is None or step.template.personal or shown is not task:
                 text = step.template.render(
-                    task=task,
+                    task=shown,
                     member=member,
                     members=program.names,
                     round=number,
@@ -246,7 +248,7 @@ class Scheduler:
             owned = "".join(message.digest for message in own)
             told = f"{digests[at]}{heard.digest}{owned}\x1f{seed}\x1f{text}"
             turn = Turn(
-                task=task,
+                task=shown,
                 ask=text,
                 form=form,
                 heard=heard,
@@ -260,6 +262,12 @@ class Scheduler:
             )
             turns.append((at, turn))
         return turns
+
+    def _dealt(self, part: tuple[int, int]) -> Task:
+        """The task as those see it who are shown a part of it; one object for all of them."""
+        if part not in self._parts:
+            self._parts[part] = self._task.dealt(*part)
+        return self._parts[part]
 
     async def _superstep(self, superstep: Superstep) -> None:
         """Asks what has no outcome yet, waits as the phase says, and appends in declaration order."""
