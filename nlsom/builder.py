@@ -89,7 +89,8 @@ class Builder:
             if model not in agents:
                 agents[model] = self._agent(spec.agent, model, dict(spec.model_extra or {}), path)
             own = name if len(every) == 1 else f"{name}.{number}"
-            yield Seat(Member(own, role, persona), agents[model] or _Nobody(), spec.limit)
+            part = (number - 1, len(every)) if spec.sees == "share" else None
+            yield Seat(Member(own, role, persona, part=part), agents[model] or _Nobody(), spec.limit)
 
     def _is_open(self, model: str) -> bool:
         """Whether a model is optional and was not given."""

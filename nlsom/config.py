@@ -76,7 +76,7 @@ def load(
         key, equals, value = override.partition("=")
         if not equals:
             raise UsageError(f"--set {override}: write KEY=VALUE, such as limits.tokens=5000")
-        source.set(key.strip(), _value(value, override), told=f"--set {override}")
+        source.set(key.strip(), read_value(value, f"--set {override}"), told=f"--set {override}")
     for name, where in (models or {}).items():
         _give_model(source, name, where)
     spec, wrong = read_spec(source)
@@ -135,8 +135,13 @@ def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | No
     raise UsageError(f"no society is called {society!r}; {meant} A file needs its ending: {society}.yaml")
 
 
-def _value(text: str, told: str) -> Tree:
-    return read(f"value: {text}", f"--set {told}").tree.get("value")
+def read_value(text: str, told: str) -> Tree:
+    """A value as a society file has it: `a` is text, `[a, b]` a list.
+
+    Raises:
+        ConfigError: It is no YAML; `told` says where it stands.
+    """
+    return read(f"value: {text}", told).tree.get("value")
 
 
 def _give_model(source: Source, name: str, where: str) -> None:

@@ -16,12 +16,14 @@ class Member:
         role: What it is in the society: organizer, leader, expert, critic, …
         persona: Who it is to be, in plain words; put into the tail of its prompts.
         id: The name in ASCII letters, digits, `_`, `-` and `.`, unique: for wires that allow nothing else.
+        part: Which share of pictures and evidence it is shown, from 0, and of how many; None is shown all.
     """
 
     name: str
     role: str = "member"
     persona: str = ""
     id: str = field(default="", compare=False)
+    part: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if not self.id:

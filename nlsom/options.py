@@ -109,6 +109,9 @@ def _written(name: str, field: FieldInfo) -> str:
 
 
 def _unknown(key: str, shape: type[BaseModel] | None) -> str:
+    elsewhere: dict[str, str] = getattr(shape, "meant", {})
+    if key in elsewhere:
+        return f"unknown key {key!r}: {elsewhere[key]}"
     known = [_written(name, field) for name, field in shape.model_fields.items()] if shape else []
     near = difflib.get_close_matches(key, known, 1)
     meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}" if known else ""

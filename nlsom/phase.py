@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, ClassVar, Literal, Self, cast
 
 from pydantic import AliasChoices, BeforeValidator, Field, JsonValue, model_validator
 
@@ -92,6 +92,10 @@ class Ask(Frozen):
         structure: Whose messages may reach whom in this phase: another structure than the society's.
     """
 
+    meant: ClassVar = {
+        "until": "`until` ends the rounds of a `repeat`; a phase ends by `wait: all`, a number, or `certain`"
+    }
+
     ask: str
     prompt: str | Inline
     label: str = Field(validation_alias=AliasChoices("as", "label"), default="said")
@@ -126,12 +130,23 @@ class Until(Frozen):
         of: Whose confidence or word counts.
     """
 
+    meant: ClassVar = {
+        "certain": "a vote that ends once the rest cannot change its winner is a phase with `wait: certain`"
+    }
+
     agreement: Share | None = None
     over: str = "answer"
     unchanged: bool = False
     confident: Share | None = None
     says: str | None = None
     of: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_mapping(cls, value: object) -> object:
+        if isinstance(value, str):
+            raise ValueError(cls.meant.get(value, "a mapping, such as {agreement: 1.0} or {unchanged: true}"))
+        return value
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

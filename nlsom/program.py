@@ -155,7 +155,7 @@ class Program:
     def member_digests(self) -> tuple[str, ...]:
         """A digest a member, of all that its replies depend on beside the turn."""
         return tuple(
-            _digest([identity, member.name, member.role, member.persona])
+            _digest([identity, member.name, member.role, member.persona, *(member.part or ())])
             for identity, member in zip(self.identities, self.members, strict=True)
         )
 

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from nlsom.blueprint import Blueprint, Seat
 from nlsom.bus import Bus, MemoryBus
@@ -158,6 +158,7 @@ class Society(Blueprint):
         images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
+        extra: Mapping[str, JsonValue] | None = None,
         seed: int = 0,
     ) -> Verdict:
         """Holds a mindstorm and returns its verdict.
@@ -167,6 +168,7 @@ class Society(Blueprint):
             images: Pictures: paths, URLs, `data:` URLs, bytes or PIL images.
             choices: The options of a multiple choice.
             context: What was said before, in plain words.
+            extra: Anything else, such as `evidence` that is dealt out among members who see their share.
             seed: The run's seed.
 
         Raises:
@@ -174,10 +176,12 @@ class Society(Blueprint):
             MediaError: A picture is not let in.
             UsageError: Pictures, choices or a context are given beside a whole task.
         """
-        if isinstance(question, Task) and (images or choices or context):
-            raise UsageError("a whole task is given: put images, choices and context into it")
+        if isinstance(question, Task) and (images or choices or context or extra):
+            raise UsageError("a whole task is given: put images, choices, context and extra into it")
         if not isinstance(question, Task):
-            question = await self.make_task(question, images=images, choices=choices, context=context)
+            question = await self.make_task(
+                question, images=images, choices=choices, context=context, extra=extra
+            )
         async with self._scheduled(question, seed) as scheduler:
             return await scheduler.run()
 
@@ -188,6 +192,7 @@ class Society(Blueprint):
         images: Sequence[Source] = (),
         choices: Sequence[str] = (),
         context: str = "",
+        extra: Mapping[str, JsonValue] | None = None,
     ) -> Task:
         """A task of the society's kind, its pictures let in by the media gate.
 
@@ -204,7 +209,9 @@ class Society(Blueprint):
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
         kept = [await self.media.add(image) for image in images]
         try:
-            return self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
+            return self.task(
+                **asked, images=tuple(kept), choices=tuple(choices), context=context, extra=dict(extra or {})
+            )
         except ValidationError as error:
             raise UsageError(f"this makes no {self.task.kind} task: {error}") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
@@ -29,6 +29,7 @@ class MemberSpec(BaseModel):
         count: So many members of each kind, `NAME.1`, `NAME.2`, …
         instead: Who sits here while the model is optional and not given: names of agents, or members.
         limit: How many turns of it may run at once.
+        sees: `all` pictures and evidence; or its `share`, where they are dealt out among those of this entry.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -41,6 +42,7 @@ class MemberSpec(BaseModel):
     count: Positive = 1
     instead: tuple[str | MemberSpec, ...] = ()
     limit: Positive | None = None
+    sees: Literal["all", "share"] = "all"
 
     @model_validator(mode="after")
     def _somebody(self) -> Self:

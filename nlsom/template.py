@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2 import Template as Compiled
-from jinja2.exceptions import SecurityError
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import TemplateError, TemplateSyntaxError, meta, nodes
 
 from nlsom.errors import UsageError
 from nlsom.member import Member
+from nlsom.sandbox import LEFT, Allowance, Sandbox, bounded
 from nlsom.task.base import Task
 
 VARIABLES = frozenset({"task", "member", "members", "round", "rounds", "label"})
@@ -27,24 +25,7 @@ are; the label of the phase."""
 _MEMBER = frozenset({"id", "name", "persona", "role"})
 
 
-class _Sandbox(SandboxedEnvironment):
-    """Jinja's sandbox bounds `range`, but not what `*` and `**` make of a few characters."""
-
-    intercepted_binops = frozenset({"*", "**"})
-    most = 1_000_000
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" and abs(right) > 64:
-            raise SecurityError(f"a power above 64 is out of a prompt's reach: {right}")
-        for held, times in ((left, right), (right, left)):
-            if operator == "*" and isinstance(held, Sized) and len(held) * times > self.most:
-                raise SecurityError(f"more than {self.most} times is out of a prompt's reach: {times}")
-        return super().call_binop(context, operator, left, right)
-
-
-_ENVIRONMENT = _Sandbox(
-    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
-)
+_ENVIRONMENT = Sandbox()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +56,20 @@ class Template:
         """
         try:
             tree = _ENVIRONMENT.parse(source)
+            parts = [part for output in tree.body for part in getattr(output, "nodes", (None,))]
+            plain = [part.data for part in parts if isinstance(part, nodes.TemplateData)]
+            fixed = "".join(plain).strip() if len(plain) == len(parts) else None
+            bounded(tree, VARIABLES)
             names = meta.find_undeclared_variables(tree)
-            compiled = _ENVIRONMENT.from_string(source)
+            compiled = _ENVIRONMENT.from_string(tree)
         except TemplateSyntaxError as error:
             raise UsageError(f"{name}, line {error.lineno}: {error.message}") from None
-        except RecursionError:
+        except UsageError as error:
+            raise UsageError(f"{name}, {error}") from None
+        except (RecursionError, SyntaxError):  # Python has a limit of its own to loops within loops
             raise UsageError(f"{name}: too deeply nested") from None
         if unknown := sorted(names - VARIABLES):
             raise UsageError(f"{name}: {unknown[0]!r} is not defined; a prompt may name {_listed(VARIABLES)}")
-        if next(meta.find_referenced_templates(tree), "") != "":
-            raise UsageError(f"{name}: a prompt cannot include, import or extend another")
         read: dict[str, set[str]] = {"task": set(), "member": set()}
         for node in tree.find_all(nodes.Getattr):
             if node.attr.startswith("_"):
@@ -93,9 +78,6 @@ class Template:
                 read[node.node.name].add(node.attr)
         if unknown := sorted(read["member"] - _MEMBER):
             raise UsageError(f"{name}: a member has no {unknown[0]!r}; it has {_listed(_MEMBER)}")
-        parts = [part for output in tree.body for part in getattr(output, "nodes", (None,))]
-        plain = [part.data for part in parts if isinstance(part, nodes.TemplateData)]
-        fixed = "".join(plain).strip() if len(plain) == len(parts) else None
         return cls(name, source, "member" in names, frozenset(read["task"]), fixed, compiled)
 
     def render(
@@ -109,9 +91,14 @@ class Template:
         if self.fixed is not None:
             return self.fixed
         try:
-            return self._compiled.render(
-                task=task, member=member, members=members, round=round, rounds=rounds, label=label
-            ).strip()
+            allowance = Allowance()
+            given = {"task": task, "member": member, "members": members, "label": label}
+            given |= {"round": round, "rounds": rounds, LEFT: allowance}
+            made: list[str] = []
+            for part in self._compiled.generate(given):
+                allowance.take(len(part))
+                made.append(part)
+            return "".join(made).strip()
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise UsageError(f"{self.name}: {error}") from None
         except (MemoryError, RecursionError):

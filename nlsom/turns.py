@@ -23,6 +23,7 @@ class Turns:
     ) -> None:
         self._program, self._task, self._minutes, self._media = program, task, minutes, media
         self._seeds = f"{seed}\x1f".encode()
+        self._parts: dict[tuple[int, int], Task] = {}
 
     def order(self, step: Step, round: int) -> Sequence[Sequence[int]]:
         """Places of the members of a phase: groups who are asked together, one group after the other."""
@@ -54,14 +55,15 @@ class Turns:
         program, task, ask = self._program, self._task, step.ask
         shared = json.dumps([SCHEMA, task.digest, form.model_dump(), step.name, round]).encode()
         digests = program.member_digests
-        text = None
+        text = shown = None
         turns: list[tuple[int, Turn]] = []
         for at in group:
             member = program.members[at]
             heard, own = self._minutes.heard(step.structure, at, ask.hears)
-            if text is None or step.template.personal:
+            before, shown = shown, (task if member.part is None else self._dealt(member.part))
+            if text is None or step.template.personal or shown is not before:
                 text = step.template.render(
-                    task=task,
+                    task=shown,
                     member=member,
                     members=program.names,
                     round=round,
@@ -72,7 +74,7 @@ class Turns:
             owned = "".join(message.digest for message in own)
             told = f"{digests[at]}{heard.digest}{owned}\x1f{seed}\x1f{text}"
             turn = Turn(
-                task=task,
+                task=shown,
                 ask=text,
                 form=form,
                 heard=heard,
@@ -86,3 +88,9 @@ class Turns:
             )
             turns.append((at, turn))
         return turns
+
+    def _dealt(self, part: tuple[int, int]) -> Task:
+        """The task as those see it who are shown a part of it; one object for all of them."""
+        if part not in self._parts:
+            self._parts[part] = self._task.dealt(*part)
+        return self._parts[part]

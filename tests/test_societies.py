@@ -139,7 +139,7 @@ async def test_each_witness_is_shown_its_own_part_only() -> None:
     model._keep = True
     parts = [f"part number {n}." for n in range(6)]
     async with society:
-        verdict = await society.ask(nlsom.VqaTask(question="Who was it?", extra={"evidence": parts}))
+        verdict = await society.ask("Who was it?", extra={"evidence": parts})
     assert verdict.answer
     shown = [prompt.tail for prompt in model.prompts if "You alone were shown" in prompt.tail][:4]
     assert [[part for part in parts if part in tail] for tail in shown] == [
@@ -150,6 +150,22 @@ async def test_each_witness_is_shown_its_own_part_only() -> None:
     ]
     editor = [prompt for prompt in model.prompts if "You are editor" in prompt.tail]
     assert not any(part in editor[-1].tail for part in parts)
+
+
+async def test_pictures_are_dealt_out_among_the_witnesses_and_the_editor_sees_them_all() -> None:
+    society = scripted("debate-of-witnesses", seeing=True)
+    model = society.seats[0].agent.model  # type: ignore[attr-defined]
+    model._keep = True
+    pictures = [str(sample(name)) for name in ("cat", "coffee", "chelsea")[:2]]
+    async with society:
+        task = await society.make_task("Is there coffee?", images=pictures)
+        verdict = await society.ask(task)
+        again = await society.ask(task)
+    assert (verdict.answer, verdict.tally) == (again.answer, again.tally)
+    saw = [prompt.images for prompt in model.prompts if "You alone were shown your picture" in prompt.tail][
+        :2
+    ]
+    assert saw == [task.images[:1], task.images[1:]]
 
 
 async def test_debate_of_witnesses_votes_by_one_override() -> None:

@@ -36,9 +36,18 @@ def test_a_prompt_that_names_the_member_is_rendered_for_each():
         ("{{ member.nane }}", "a member has no 'nane'; it has id, name, persona, role"),
         ("{{ task.__class__ }}", "'__class__' is out of a prompt's reach"),
         ("{{ ''.__class__.__mro__ }}", "out of a prompt's reach"),
-        ("{% include 'x' %}", "cannot include"),
-        ("{% extends 'x' %}", "cannot include"),
-        ("{% import label as x %}", "cannot include"),
+        ("{% include 'x' %}", "a prompt has no include"),
+        ("{% extends 'x' %}", "a prompt has no extends"),
+        ("{% import label as x %}", "a prompt has no import"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "a prompt has no macro"),
+        ("{{ round + 9 ** 999999999 }}", "line 1: a prompt has no pow"),
+        ("{{ lipsum() }}", "'lipsum' is not defined"),
+        ("{{ 'x' | center(10**9) }}", "a prompt has no pow"),
+        ("{{ 'x' | center(1000000000) }}", "center"),
+        ("{{ '%1000000000d' | format(1) }}", "format"),
+        ("{{ [2, 1] | random }}", "random"),
+        ("{% set a = [1] %}{% set b = [a, a] %}{{ b }}", "a list may not hold 'a'"),
+        ("{% for a in members %}" * 30 + "{% endfor %}" * 30, "too deeply nested"),
         ("a\n{% if %}", "line 2"),
         ("{{ label | nosuch }}", "nosuch"),
         ("{{ " + "(" * 3000 + ")" * 3000 + " }}", "inline prompt"),
@@ -63,13 +72,49 @@ def test_what_is_wrong_is_told_before_anything_runs(source, told):
         "{{ members.append('x') }}",
         "{{ 'x' * 10**9 }}",
         "{{ 10**9 * [round] }}",
-        "{{ round + 9 ** 999999999 }}",
-        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "{{ 'x'.center(10000000000) }}",
+        "{{ 'x'.ljust(10000000000) }}",
+        "{{ 'x'.zfill(10000000000) }}",
+        "{{ 'x'.expandtabs(10000000000) }}",
+        "{{ '{:>1000000000}'.format(1) }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ 'x' * 10 }}",
+        "{{ range(1000000000) | list }}",
+        "{{ (label * 1000000).replace('x', 'y') }}",
+        "{{ label" + " | replace('', label)" * 9 + " }}",
+        "{{ (range(99999) | join('xxxxxxxxxxxxxxxxxxxx')) }}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "{% for a in range(9999) %}{{ range(999) | list }}{% endfor %}",
+        "{% set x = 'xx' %}" + "{% set x = x ~ x %}" * 40,
+        "{% set x = [1] %}" + "{% set x = x + x %}" * 40,
+        "{% set x = 99 %}" + "{% set x = x * x %}" * 60,
     ],
 )
 def test_what_only_shows_when_it_is_rendered_is_a_plain_error(source):
     with pytest.raises(UsageError, match="inline prompt"):
         rendered(source)
+
+
+def test_values_conditions_and_loops_are_all_there():
+    source = """{% for name in members if name != member.name %}
+    {{ loop.index }} of {{ loop.length }}: {{ name ~ '!' | upper }}{{ ' and no more' if loop.last }}
+    {% else %}alone{% endfor %}
+    {% set rest = task.choices | reject('eq', 'cat') | list %}
+    {{ rest | join(', ', ) }} {{ 2 * 3 + 7 // 2 - 10 % 4 }} {{ task.extra.get('x', [1, round])[0] }}
+    {{- task.describe() | replace('?', '!') }}"""
+    assert rendered(source).split() == [
+        "1",
+        "of",
+        "1:",
+        "bob!",
+        "and",
+        "no",
+        "more",
+        "dog",
+        "7",
+        "1Question:",
+        "What!",
+    ]
 
 
 def test_the_folder_of_the_kind_comes_before_the_general_one(tmp_path):

@@ -228,7 +228,7 @@ class Structures:
 
 def _seated(seat: Seat, role: str) -> Seat:
     member = seat.member
-    return replace(seat, member=Member(member.name, role, member.persona))
+    return replace(seat, member=replace(member, role=role))
 
 
 def _caption(who: str) -> Ask:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, ConfigDict, JsonValue
 
@@ -43,6 +43,18 @@ class Task(Frozen):
         told = self.model_dump_json(exclude={"images"})
         pictures = " ".join(f"{image.source}:{image.width}x{image.height}" for image in self.images)
         return hashlib.sha256(f"{self.kind}\n{GATE_VERSION}\n{pictures}\n{told}".encode()).hexdigest()
+
+    def dealt(self, which: int, of: int) -> Self:
+        """What one member is shown of it, where pictures and evidence (`extra["evidence"]`) are dealt out.
+
+        Args:
+            which: Number of the share, from 0; it has every `of`-th picture and piece, from there on.
+            of: How many shares there are.
+        """
+        extra = dict(self.extra)
+        if isinstance(pieces := extra.get("evidence"), list):
+            extra["evidence"] = pieces[which::of]
+        return self.model_copy(update={"images": self.images[which::of], "extra": extra})
 
     def describe(self) -> str:
         """The task in words, for the head of a prompt."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from nlsom_serve.cli.options import (
     AsJson,
     BusUrl,
     Choices,
+    Extras,
     Images,
     Models,
     Overrides,
@@ -26,6 +27,7 @@ from nlsom_serve.cli.options import (
     opened,
     picture,
     read_choices,
+    read_extra,
 )
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict, tame
 
@@ -37,6 +39,7 @@ def ask(
     choices: Choices = None,
     model: Models = None,
     set: Overrides = None,
+    extra: Extras = None,
     seed: Seed = 0,
     trace: TraceFile = None,
     retry_failed: RetryFailed = False,
@@ -57,6 +60,7 @@ def ask(
         read_choices(choices),
         model,
         set,
+        read_extra(extra),
         seed,
         trace,
         retry_failed,
@@ -71,6 +75,7 @@ def caption(
     image: Images = None,
     model: Models = None,
     set: Overrides = None,
+    extra: Extras = None,
     seed: Seed = 0,
     trace: TraceFile = None,
     retry_failed: RetryFailed = False,
@@ -84,7 +89,7 @@ def caption(
     """
     if not image:
         raise typer.BadParameter("a caption needs a picture: --image PATH_OR_URL")
-    _run(society, None, image, (), model, set, seed, trace, retry_failed, bus, json, quiet)
+    _run(society, None, image, (), model, set, read_extra(extra), seed, trace, retry_failed, bus, json, quiet)
 
 
 def _run(
@@ -94,6 +99,7 @@ def _run(
     choices: Sequence[str],
     models: Sequence[str] | None,
     overrides: Sequence[str] | None,
+    extra: Mapping[str, Any],
     seed: int,
     trace: Path | None,
     retry_failed: bool,
@@ -107,7 +113,7 @@ def _run(
         async with opened(
             society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed, bus=bus
         ) as made:
-            task = await made.make_task(question, images=pictures, choices=choices)
+            task = await made.make_task(question, images=pictures, choices=choices, extra=extra)
             if as_json or quiet:
                 return await made.ask(task, seed=seed)
             dialogue = Dialogue()

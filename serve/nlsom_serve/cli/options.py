@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from nlsom.bus.nats import NatsBus
-from nlsom.config import load, shipped
+from nlsom.config import load, read_value, shipped
 from nlsom.errors import MediaError, UsageError
 from nlsom.media import FolderStore
 from nlsom.society import Reach, Society
@@ -66,6 +66,14 @@ Choices = Annotated[
     str | None,
     typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
 ]
+Extras = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--extra",
+        metavar="KEY=VALUE",
+        help="Anything else of the task: --extra 'evidence=[it rained, the lamp was out]' for witnesses.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="The run's seed.")]
 TraceFile = Annotated[
     Path | None,
@@ -110,6 +118,19 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     return run
+
+
+def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
+    """`KEY=VALUE` options by key."""
+    extra: dict[str, Any] = {}
+    for option in given or ():
+        key, equals, value = option.partition("=")
+        if not equals or not key:
+            raise UsageError(
+                f"--extra {option}: write KEY=VALUE, such as 'evidence=[it rained, it was dark]'"
+            )
+        extra[key] = read_value(value, f"--extra {option}")
+    return extra
 
 
 def read_models(given: Sequence[str] | None) -> dict[str, str]:

@@ -20,12 +20,14 @@ from nlsom_serve.about import about, shortly, structure_of
 from nlsom_serve.cli.options import (
     AsJson,
     Choices,
+    Extras,
     Images,
     Models,
     Overrides,
     SocietyName,
     picture,
     read_choices,
+    read_extra,
     read_models,
 )
 from nlsom_serve.cli.screen import escape, fail, out, print_json
@@ -83,6 +85,7 @@ def plan_society(
     choices: Choices = None,
     model: Models = None,
     set: Overrides = None,
+    extra: Extras = None,
     json: AsJson = False,
 ) -> None:
     """Tells what a mindstorm costs at most: calls, tokens, pictures, the longest prompt. Runs no model.
@@ -94,7 +97,10 @@ def plan_society(
     async def work() -> Plan:
         asked = question or ("Is it so?" if made.task.model_fields["question"].is_required() else None)
         pictures = [picture(one) for one in image or ()]
-        return await plan(made, await made.make_task(asked, images=pictures, choices=read_choices(choices)))
+        task = await made.make_task(
+            asked, images=pictures, choices=read_choices(choices), extra=read_extra(extra)
+        )
+        return await plan(made, task)
 
     found = asyncio.run(work())
     rows = [*found.phases, found.total]
