@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic_core import to_json
 
+from nlsom.message import Message
 from nlsom.program import Program
 from nlsom.task import Task
 from nlsom.trace.contract import Header, History, Kind, Record, Trace
@@ -37,7 +39,10 @@ class Journal:
     def __init__(self, trace: Trace | None, mindstorm: str) -> None:
         self._trace, self._mindstorm = trace, mindstorm
         self._history = History()
+        self._opened = False
         self._unsafe = False
+        self._writing: asyncio.Task[None] | None = None
+        self._news: set[str] = set()
 
     @property
     def kept(self) -> bool:
@@ -65,6 +70,7 @@ class Journal:
             frozen=program.decision.frozen,
         )
         self._history = await self._trace.open(header)
+        self._opened = True
 
     def closing(self, phase: str, round: int, alone: str = "") -> Closing | None:
         """How a phase was ended early in an earlier run; None if it was not.
@@ -80,11 +86,13 @@ class Journal:
         told = json.loads(record.body)
         return Closing(told["reason"], told.get("asked"), told.get("in_flight", {}))
 
-    async def outcomes(self, keys: Iterable[str], *, failures: bool, elsewhere: bool) -> Mapping[str, Record]:
+    async def outcomes(
+        self, turns: Iterable[Turn], *, failures: bool, elsewhere: bool
+    ) -> Mapping[str, Record]:
         """What came of turns in earlier runs, by key.
 
         Args:
-            keys: Of the turns.
+            turns: The turns.
             failures: Whether abstentions stand, or are to be asked again.
             elsewhere: Whether replies that other mindstorms stored are taken too.
 
@@ -95,15 +103,26 @@ class Journal:
             return {}
         known: dict[str, Record] = {}
         missing: list[str] = []
-        for key in keys:
-            record = self._history.outcomes.get(key)
+        for turn in turns:
+            record = self._history.outcomes.get(turn.key)
             if record is None:
-                missing.append(key)
+                if not self._is_new(turn):
+                    missing.append(turn.key)
             elif failures or record.kind != "abstained":
-                known[key] = record
+                known[turn.key] = record
         if missing and elsewhere:
             known |= await self._trace.find(missing)
         return known
+
+    def _is_new(self, turn: Turn) -> bool:
+        """Whether a turn hears what was first said in this run: then nobody can have answered it."""
+
+        def hears_news() -> bool:
+            return any(message.digest in self._news for message in turn.heard.messages)
+
+        if not self._news:
+            return False
+        return turn.heard.once("news", hears_news) or any(own.digest in self._news for own in turn.own)
 
     def begun(self, key: str) -> bool:
         """Whether a turn with effects was begun in an earlier run."""
@@ -112,6 +131,11 @@ class Journal:
     def holds(self, key: str) -> bool:
         """Whether an outcome under this key is this mindstorm's own, not another's."""
         return key in self._history.outcomes
+
+    def note(self, message: Message) -> None:
+        """Takes note that a message is news: it was said in this run, for the first time."""
+        if self._trace is not None:
+            self._news.add(message.digest)
 
     def tell(self, kind: Kind, turn: Turn, label: str, body: bytes = b"") -> None:
         """Tells what came of a turn. Never waits; `durable` says when it is safe.
@@ -156,8 +180,23 @@ class Journal:
             TraceError: It could not be written.
         """
         if self._trace is not None and self._unsafe:
-            await self._trace.durable()
             self._unsafe = False
+            await self._trace.durable()
+
+    def write(self) -> None:
+        """Begins to make safe what was told, while the next phase runs."""
+        if self._unsafe:
+            self._writing = asyncio.create_task(self.durable())
+
+    async def written(self) -> None:
+        """Waits until what was told before `write` is safe: so no more than two phases ever are not.
+
+        Raises:
+            TraceError: It could not be written.
+        """
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            await writing
 
     async def decide(self, verdict: Verdict) -> None:
         """Tells the verdict. A replay that told nothing new comes to the one that is there already.
@@ -169,7 +208,10 @@ class Journal:
             self._append(Record(self._mindstorm, "verdict", body=to_json(verdict)))
             await self.durable()
 
-    def leave(self) -> None:
-        """The mindstorm is over: nothing of it need be held in memory."""
-        if self._trace is not None:
+    async def leave(self) -> None:
+        """The mindstorm is over, for this run: whoever waits for it may take it up."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        if self._trace is not None and self._opened:
             self._trace.leave(self._mindstorm)

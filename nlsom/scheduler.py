@@ -103,7 +103,7 @@ class Scheduler:
             spending.reset(token)
             if ended and self._bus.observed:
                 self._bus.publish(Stopped(mindstorm=self.id, reason=ended))
-            self._journal.leave()
+            await self._journal.leave()
 
     async def _run(self) -> Verdict:
         program = self._program
@@ -148,8 +148,9 @@ class Scheduler:
             storm.cut = f"quorum: nobody said a {step.ask.over!r} that phase {step.name!r} could vote on"
             return
         saved = storm.saved
+        self._journal.write()
         replied = await self._supersteps(step, number, form)
-        await self._journal.durable()
+        await self._journal.written()
         self._closed_rounds += 1
         if self._bus.observed:
             self._bus.publish(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import uuid
@@ -10,7 +9,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
-from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
@@ -60,7 +58,6 @@ class Society(Blueprint):
         self._built = ""
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
-        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -251,12 +248,7 @@ class Society(Blueprint):
         if self.trace is None:
             yield self._schedule(uuid.uuid4().hex[:16], program, task, seed)
             return
-        id = self._id(program, task, seed)
-        # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
-        # finds every outcome in the trace.
-        lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
-        async with lock:
-            yield self._schedule(id, program, task, seed)
+        yield self._schedule(self._id(program, task, seed), program, task, seed)
 
     def _schedule(self, id: str, program: Program, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None

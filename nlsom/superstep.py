@@ -111,7 +111,7 @@ class Superstep:
     async def _recall(self, stored: Closing | None) -> Mapping[str, Record]:
         """The outcomes that the trace holds of these turns, by key; failures only if they are to stand."""
         return await self._storm.journal.outcomes(
-            [turn.key for _, turn in self._turns],
+            [turn for _, turn in self._turns],
             failures=not self._storm.retry_failed or stored is not None or self._stands,
             elsewhere=stored is None,
         )
@@ -283,6 +283,8 @@ class Superstep:
         self._done.add(at)
         self.messages[at] = message
         storm.total.add(said.usage)
+        if not again:
+            storm.journal.note(message)
         if storm.bus.observed:
             storm.bus.publish(Spoke(mindstorm=storm.id, message=message, again=again))
 

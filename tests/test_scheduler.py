@@ -724,7 +724,6 @@ class TestConcurrency:
             assert len(agent.turns) == 1
             assert {verdict.answer for verdict in verdicts} == {"yes"}
             assert agent.most == 1
-            assert not society._one_at_a_time, "locks of mindstorms that are over are gone"
 
     async def test_without_a_trace_each_is_asked(self):
         agent = Saying("yes", seconds=0.005)

@@ -238,7 +238,7 @@ async def wait_ready(server: Server, progress: Report | None = None, *, patience
         last = stage
 
     report("starting")
-    async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=30.0) as client:
         while True:
             alive = await asyncio.to_thread(_reap_or_alive, server)
             fresh, read = await asyncio.to_thread(_read_from, server.log, read)
