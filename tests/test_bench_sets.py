@@ -281,3 +281,42 @@ def test_streamed_json_is_the_json_that_was_written(tmp_path_factory, items, bes
 def test_every_set_names_a_scorer_that_there_is():
     assert {spec.scorer for spec in SETS.values()} == set(SCORERS) | {"tara"}
     assert all(spec.about and spec.licence and spec.source for spec in SETS.values())
+
+
+def test_official_files_that_hold_records_by_identifier_are_read(tmp_path):
+    asked = {"question": "Is it red?", "imageId": "n5", "answer": "no", "types": {"structural": "verify"}}
+    write(tmp_path / "testdev_balanced_questions.json", {"201": asked, "202": asked | {"answer": "yes"}})
+    first, second = load_set("gqa", tmp_path)
+    assert (first.id, first.answers, second.id) == ("201", ("no",), "202")
+    assert first.pictures == (str(tmp_path / "images" / "n5.jpg"),)
+    school = {"question": "Which?", "choices": ["a", "b"], "answer": 1, "hint": "", "split": "test"}
+    write(tmp_path / "problems.json", {"1": school | {"image": None}, "2": school | {"image": "image.png"}})
+    (only,) = load_set("scienceqa", tmp_path / "problems.json")
+    assert (only.id, only.choice) == ("2", 1)
+    assert only.pictures[0].endswith("test/2/image.png")
+
+
+def test_tara_takes_the_caption_of_the_paper_else_the_abstract(tmp_path):
+    lines = [{"_id": "a", "image_url": "https://example.org/1.jpg", "caption": "Snow.", "abstract": "No."}]
+    lines += [{"_id": "b", "image_url": "https://example.org/2.jpg", "abstract": "A parade."}]
+    write(tmp_path / "gold_test.jsonl", lines, lines=True)
+    first, second = load_set("tara", tmp_path)
+    assert (first.references, second.references) == (("Snow.",), ("A parade.",))
+    assert first.pictures == ("https://example.org/1.jpg",)
+
+
+def test_records_are_numbered_through_all_files(tmp_path):
+    for name in ("test_human.json", "test_augmented.json"):
+        write(tmp_path / name, [{"imgname": "1.png", "query": f"{name}?", "label": "3"}] * 2)
+    assert [sample.id for sample in load_set("chartqa", tmp_path)] == ["1", "2", "3", "4"]
+
+
+def test_an_identifier_that_is_there_twice_is_named(tmp_path):
+    line = {"id": "x", "image": "1.png", "question": "?", "answer": "no"}
+    write(tmp_path / "mine.jsonl", [line, line], lines=True)
+    with pytest.raises(UsageError, match=r"mine\.jsonl, record 2: another record has the identifier 'x' too"):
+        list(load_set("folder", tmp_path))
+
+
+def test_copies_of_a_set_may_hold_answers_as_plain_texts():
+    assert Row({"answers": ["no", "yes"]}, "here").texts("answers[].answer") == ("no", "yes")

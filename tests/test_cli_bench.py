@@ -99,3 +99,63 @@ def test_structures_and_baseline_of_members_without_a_model_are_refused(given, t
     for command in ("structures", "baseline"):
         with pytest.raises(UsageError, match="no member with a model"):
             invoke("bench", command, given[2], *given[4:])
+
+
+MINDS = """\
+name: minds
+models: {llm: {scripted: 1}}
+members:
+  ann: {agent: chat, model: llm, role: expert}
+  bob: {agent: chat, model: llm, role: expert}
+mindstorm:
+  - {ask: everyone, prompt: vote, as: ballot, form: answer}
+verdict: {rule: plurality, tie_break: first}
+"""
+
+
+@pytest.fixture
+def minds(tmp_path):
+    questions(tmp_path / "set", 6)
+    (tmp_path / "minds.yaml").write_text(MINDS, encoding="utf-8")
+    where = ["--on", "folder", "--path", str(tmp_path / "set" / "set.csv"), "-o", str(tmp_path / "run")]
+    return [str(tmp_path / "minds.yaml"), *where]
+
+
+def test_baseline_and_structures_print_what_programs_read(minds):
+    told = json.loads(invoke("bench", "baseline", *minds, "--most", 3, "--json").stdout)
+    assert told["society"]["society"] == "minds"
+    assert {one["society"] for one in told["members"]} == {"alone:ann", "alone:bob"}
+    assert told["oracle"]["interval"][0] <= told["oracle"]["lenient"] <= told["oracle"]["interval"][1]
+    assert {one["other"] for one in told["comparisons"]} >= {"single"}
+    minds[-1] += "-structures"
+    rows = json.loads(invoke("bench", "structures", *minds, "--most", 3, "--json").stdout)
+    assert rows[0]["society"] == "single"
+    assert {row["equal_cost_vote"]["society"].partition("@")[0] for row in rows} == {"vote"}
+
+
+@pytest.mark.parametrize("command", ["run", "baseline", "structures"])
+def test_every_command_that_runs_takes_the_same_options(command, minds):
+    given = [
+        "--budget",
+        "tokens=90000",
+        "--retry-failed",
+        "--set",
+        "limits.tokens=4000",
+        "--seeds",
+        1,
+        "-j",
+        2,
+    ]
+    told = invoke("bench", command, *minds, *given, "--limit", 2, "--sample-seed", 0, "--json")
+    assert told.exit_code == 0
+    with pytest.raises(UsageError, match="--model llm: write NAME=URL"):
+        invoke("bench", command, *minds, "--model", "llm")
+    with pytest.raises(UsageError, match="tokens=N"):
+        invoke("bench", command, *minds, "--budget", "5")
+
+
+def test_a_declaration_is_told_with_its_columns():
+    told = {one["name"]: one for one in json.loads(invoke("bench", "sets", "--json").stdout)}
+    assert told["mmbench"]["columns"]["choices"] == "A B C D"
+    assert told["pope"]["hub"] == {"dataset": "lmms-lab/POPE", "files": "data/test-*"}
+    assert (told["tara"]["task"], told["tara"]["scorer"], told["tara"]["tried"]) == ("caption", "tara", False)

@@ -54,7 +54,9 @@ RIDDLES = Spec(
 )
 
 def strict():
-    return PerSample("strict", lambda said, sample: Score(float(said == sample.answers[0]), 0.0, said, "as it is"))
+    def judge(said, sample):
+        return Score(float(said == sample.answers[0]), 0.0, said, "as it is")
+    return PerSample("strict", judge)
 
 class Fussy:
     def __init__(self) -> None:

@@ -70,8 +70,8 @@ def _abbreviated(words: str) -> bool:
 
 def tokenize(caption: str) -> list[str]:
     """Lower-case tokens of a caption, punctuation left out."""
-    words = caption.strip().removesuffix(".").replace(",", " ")
-    if words.isascii() and words.replace(" ", "").isalpha() and not _abbreviated(words):
+    words = caption.strip().removesuffix(".").replace(", ", " ")
+    if words.isascii() and words.replace(" ", "").isalnum() and not _abbreviated(words):
         found = words.split()  # most captions: nothing but words, perhaps a period
     else:
         signs = caption.replace("&amp;", "&").translate(_SIGNS)
