@@ -48,6 +48,18 @@ def test_quiet_prints_the_answer_only():
     assert nlsom("ask", PANEL, "What is it?", "-c", "cat,dog", "-q").stdout == "cat\n"
 
 
+def test_what_models_up_would_run_is_shown_where_there_is_no_vllm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("NLSOM_VLLM", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = nlsom("models", "up", "small-vlm", "--dry-run", home=tmp_path)
+    assert done.returncode == 0
+    assert f"vllm serve --config {tmp_path}/servers/small-vlm.vllm.yaml" in done.stdout
+    assert '"model": "Qwen/Qwen3-VL-2B-Instruct"' in done.stdout
+    assert "vLLM is not installed" in done.stderr
+
+
 def test_a_tie_is_told_and_is_no_verdict():
     done = nlsom(
         "ask", PANEL, "What is it?", "-c", "cat,dog", "--set", "members.cy.says={answer: x, ballot: nothing}"
