@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--leave", type=int, default=200, help="clients that leave")
     parser.add_argument("--crowd", type=int, default=500, help="clients at once")
-    parser.add_argument("--examples", type=int, default=350, help="cases of the fuzzing phase, an operation")
+    parser.add_argument("--examples", type=int, default=450, help="cases of the fuzzing phase, an operation")
     given = parser.parse_args()
     well = True
     if given.leave:

@@ -1,4 +1,4 @@
-"""Photographs the page into docs/pictures: python docs/make_screens.py [FOLDER] (needs Chromium)."""
+"""Photographs the page: python docs/make_screens.py FOLDER (needs Chromium); some are in docs/pictures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pathlib import Path
 from PIL import Image
 from playwright.async_api import Page, async_playwright
 
+from nlsom.blueprint import VerdictBy
 from nlsom.config import load
 from nlsom.member import Member
 from nlsom.message import Said, Usage
 from nlsom.phase import Ask, Inline
 from nlsom.rules import Plurality
-from nlsom.society import Seat, Society, VerdictBy
+from nlsom.society import Seat, Society
 from nlsom.turn import Turn
 from nlsom_serve.app import Keys, Settings, opened_house
 from nlsom_serve.server import served
@@ -167,4 +168,4 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "pictures"))
+    asyncio.run(main(Path(sys.argv[1])))

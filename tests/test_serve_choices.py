@@ -77,7 +77,7 @@ def test_writing_an_option_as_a_letter_and_reading_the_letter_gives_the_option(o
         (
             "What animal? A. cat B. dog. Answer with the letter only.",
             "What animal?",
-            ("cat", "dog."),
+            ("cat", "dog"),
             "letter",
         ),
         (

@@ -125,7 +125,10 @@ def _in_a_line(text: str, labels: list[str]) -> tuple[str, list[str], str] | Non
         if not options or not all(options):
             continue
         last, *tail = _TAIL.split(line, maxsplit=1)
-        options.append(last.strip(" \t,;"))
+        last = last.strip(" \t,;")
+        if tail and not any(option.endswith(".") for option in options):
+            last = last.removesuffix(".")  # it ends the sentence before "Answer with the letter"
+        options.append(last)
         if options[-1]:
             return text[: first.start()], options, "\n".join([*tail, after])
     return None
