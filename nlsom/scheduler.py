@@ -32,7 +32,7 @@ from nlsom.trace.contract import SCHEMA, Header, History, Kind, Record, Trace
 from nlsom.trace.stored import read_stored
 from nlsom.turn import Turn
 from nlsom.verdict import Abstention, Verdict
-from nlsom.voting import decide, form_of, is_over, settled
+from nlsom.voting import abstained_within, decide, form_of, is_over, settled
 
 
 class Scheduler:
@@ -298,6 +298,8 @@ class Scheduler:
         for at, _ in superstep.turns:
             if (message := superstep.messages.get(at)) is not None:
                 self._minutes.add(at, message)
+                if hasattr(self._agents[at], "society"):
+                    self._abstained += abstained_within(message)
             elif (abstention := superstep.missed.get(at)) is not None:
                 self._abstained.append(abstention)
 
