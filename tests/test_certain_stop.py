@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlsom import rules
+from nlsom.blueprint import VerdictBy
 from nlsom.budget import Cost
 from nlsom.event import RoundClosed
 from nlsom.message import Said, Usage
 from nlsom.model.limits import Limits as Slots
 from nlsom.phase import Ask, Inline, Limits
-from nlsom.society import VerdictBy
 from nlsom.testing.agents import Failing, Saying, panel
 from nlsom.trace import MemoryTrace
 from nlsom.turn import Turn

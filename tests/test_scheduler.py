@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nlsom.blueprint import VerdictBy
 from nlsom.budget import Budget, Cost, spending
 from nlsom.bus import MemoryBus
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
@@ -18,7 +19,6 @@ from nlsom.message import Choice, Data, Message, Said, Text, Usage
 from nlsom.mindstorm import Mindstorm
 from nlsom.phase import Ask, Hears, Inline, Limits, Repeat, Until
 from nlsom.rules import Decree, Plurality
-from nlsom.society import VerdictBy
 from nlsom.task import VqaTask
 from nlsom.testing.agents import Failing, Hanging, Saying, panel
 from nlsom.testing.bus import until
@@ -724,7 +724,6 @@ class TestConcurrency:
             assert len(agent.turns) == 1
             assert {verdict.answer for verdict in verdicts} == {"yes"}
             assert agent.most == 1
-            assert not society._one_at_a_time, "locks of mindstorms that are over are gone"
 
     async def test_without_a_trace_each_is_asked(self):
         agent = Saying("yes", seconds=0.005)
