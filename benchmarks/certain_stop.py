@@ -1,6 +1,6 @@
 """Calls that a certain stop saves, over sizes, levels of agreement and how many are asked at a time.
 
-    python benchmarks/certain_stop.py [--voters 9,33,129] [--runs 20] [--json]
+    python benchmarks/certain_stop.py [--voters 9,33,129] [--runs 3] [--json]
 
 Real mindstorms with `wait: certain`: voters who are asked in turn, or all together through a model that takes
 so many calls at a time. Of them, just the share that a level says votes for the leader, the others are spread
@@ -94,7 +94,7 @@ def main() -> int:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--voters", default="9,33,129", help="sizes, by commas (default: 9,33,129)")
-    parser.add_argument("--runs", type=int, default=20, help="electorates drawn for a cell (default: 20)")
+    parser.add_argument("--runs", type=int, default=3, help="electorates drawn for a cell (default: 3)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

@@ -69,12 +69,18 @@ class Compiler:
         if not self._members:
             self._fault("members", "a society needs at least one member")
         seen: set[str] = set()
+        groups = self._society.groups
         for member in self._members:
             if member.name in seen:
                 self._fault(f"members.{member.name}", "two members have this name")
             if not member.name.strip() or not member.name.isprintable():
                 self._fault(f"members.{member.name!r}", "a name needs printable text, on one line")
             seen.add(member.name)
+        for name in {*seen, *groups}:
+            if name == "everyone":
+                self._fault(f"members.{name}", "`everyone` stands for all members; call this one otherwise")
+            elif not name.strip():
+                self._fault(f"members.{name}", "a name needs printable text, on one line")
 
     def _select(self, selector: str, where: str) -> tuple[int, ...]:
         try:
@@ -86,6 +92,8 @@ class Compiler:
     def _step(self, ask: Ask, where: str, structure: Structure, *, rounds: int) -> Step:
         society = self._society
         name = ask.name or ask.label
+        if not ask.label.strip() or not ask.label.isprintable():
+            self._fault(f"{where}.as", "a label needs printable text, on one line")
         if name in self._where:
             name = next(f"{name}#{n}" for n in itertools.count(2) if f"{name}#{n}" not in self._where)
         self._where[name] = where

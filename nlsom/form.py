@@ -22,7 +22,7 @@ class TextForm(Frozen):
     """Free text; `short` asks for a word or a short phrase, as official VQA scores want it."""
 
     kind: Literal["text"] = "text"
-    max_tokens: int = 160
+    max_tokens: Annotated[int, Field(ge=1)] = 160
     short: bool = False
 
     def instruct(self) -> str:
@@ -93,7 +93,7 @@ class JsonForm(Frozen):
 
     kind: Literal["json"] = "json"
     json_schema: dict[str, JsonValue]
-    max_tokens: int = 400
+    max_tokens: Annotated[int, Field(ge=1)] = 400
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""

@@ -118,9 +118,21 @@ def _unknown(key: str, shape: type[BaseModel] | None) -> str:
     return f"unknown key {key!r}{meant}"
 
 
+_WORDS = {
+    "dict_type": "this has to be a mapping, `{key: value}`",
+    "model_type": "this has to be a mapping, `{key: value}`",
+    "list_type": "this has to be a list, `[a, b]`",
+    "tuple_type": "this has to be a list, `[a, b]`",
+    "string_type": "this has to be text",
+    "too_short": "something has to stand here",
+    "union_tag_not_found": "this is none of the shapes that it may have",
+}
+"""What pydantic says in Python's words, by its kind of error, in the words of a file."""
+
+
 def _say(kind: str, message: str, value: object, last: str) -> str:
     if kind == "missing":
         return f"{last.strip('(),')} is missing"
-    message = message.removeprefix("Value error, ")
+    message = _WORDS.get(kind, message).removeprefix("Value error, ")
     shown = f", not {value!r}" if isinstance(value, str) and len(value) < 60 else ""
     return message[:1].lower() + message[1:] + shown

@@ -93,7 +93,8 @@ class Ask(Frozen):
     """
 
     meant: ClassVar = {
-        "until": "`until` ends the rounds of a `repeat`; a phase ends by `wait: all`, a number, or `certain`"
+        "repeat": "rounds within rounds there are none",
+        "until": "`until` ends the rounds of a `repeat`; a phase ends by `wait: all`, a number, or `certain`",
     }
 
     ask: str

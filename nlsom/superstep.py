@@ -20,6 +20,7 @@ from nlsom.trace.stored import read_stored
 from nlsom.turn import Turn
 from nlsom.underway import Underway
 from nlsom.verdict import Abstention
+from nlsom.voting import abstained_within
 
 LIMIT = "limit of seconds"
 LATE = "seconds of the phase"
@@ -103,6 +104,8 @@ class Superstep:
         for at, _ in self._turns:
             if (message := self.messages.get(at)) is not None:
                 storm.minutes.add(at, message)
+                if hasattr(storm.agents[at], "society"):
+                    storm.abstained += abstained_within(message)
             elif (abstention := self._missed.get(at)) is not None:
                 storm.abstained.append(abstention)
 

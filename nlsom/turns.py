@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from nlsom.form import Form
 from nlsom.media import MediaStore
+from nlsom.member import Member
 from nlsom.minutes import Minutes
 from nlsom.program import Program, Step
 from nlsom.task import Task
@@ -23,7 +24,7 @@ class Turns:
     ) -> None:
         self._program, self._task, self._minutes, self._media = program, task, minutes, media
         self._seeds = f"{seed}\x1f".encode()
-        self._parts: dict[tuple[int, int], Task] = {}
+        self._shown: dict[tuple[int, int] | None, Task] = {None: task}
 
     def order(self, step: Step, round: int) -> Sequence[Sequence[int]]:
         """Places of the members of a phase: groups who are asked together, one group after the other."""
@@ -47,6 +48,12 @@ class Turns:
         told = f"{name}\x1f{phase}\x1f{round}\x1f{use}".encode()
         return int.from_bytes(hashlib.sha256(self._seeds + told).digest()[:4]) >> 1
 
+    def _dealt(self, member: Member) -> Task:
+        """The task as a member is shown it; one object for all who are shown the same."""
+        if member.part is not None and member.part not in self._shown:
+            self._shown[member.part] = self._task.dealt(*member.part)
+        return self._shown[member.part]
+
     def of(self, step: Step, round: int, form: Form, group: Sequence[int]) -> list[tuple[int, Turn]]:
         """The turns of those who are asked together, by their places.
 
@@ -55,14 +62,14 @@ class Turns:
         program, task, ask = self._program, self._task, step.ask
         shared = json.dumps([SCHEMA, task.digest, form.model_dump(), step.name, round]).encode()
         digests = program.member_digests
-        text = shown = None
+        texts: dict[tuple[int, int] | None, str] = {}
         turns: list[tuple[int, Turn]] = []
         for at in group:
             member = program.members[at]
             heard, own = self._minutes.heard(step.structure, at, ask.hears)
-            before, shown = shown, (task if member.part is None else self._dealt(member.part))
-            if text is None or step.template.personal or shown is not before:
-                text = step.template.render(
+            shown = self._dealt(member)
+            if member.part not in texts or step.template.personal:
+                texts[member.part] = step.template.render(
                     task=shown,
                     member=member,
                     members=program.names,
@@ -70,6 +77,7 @@ class Turns:
                     rounds=step.rounds,
                     label=ask.label,
                 )
+            text = texts[member.part]
             seed = self._draw(member.name, step.name, round)
             owned = "".join(message.digest for message in own)
             told = f"{digests[at]}{heard.digest}{owned}\x1f{seed}\x1f{text}"
@@ -88,9 +96,3 @@ class Turns:
             )
             turns.append((at, turn))
         return turns
-
-    def _dealt(self, part: tuple[int, int]) -> Task:
-        """The task as those see it who are shown a part of it; one object for all of them."""
-        if part not in self._parts:
-            self._parts[part] = self._task.dealt(*part)
-        return self._parts[part]

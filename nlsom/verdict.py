@@ -99,7 +99,8 @@ class Verdict(Frozen):
         tally: The figure that the rule compared, by alternative.
         pairwise: `pairwise[a][b]`: voters who put a above b, for rules that look at pairs.
         tied: The alternatives that were tied, also where a declared tie-break then chose one.
-        abstained: Every abstention of the mindstorm, with its cause.
+        abstained: Every abstention of the mindstorm, with its cause; those within a society that is a member
+            as `SEAT/MEMBER`.
         cut_short: The limit that ended the mindstorm early; None if it ran to its end.
         rounds: How many rounds of phases were closed.
         usage: Spent by the calls made now.

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 
+from pydantic import TypeAdapter
+
 from nlsom.form import (
     ApprovalForm,
     ChoiceForm,
@@ -16,7 +18,7 @@ from nlsom.form import (
     TextForm,
     YesNoForm,
 )
-from nlsom.message import Approval, Ballot, Choice, Message, Ranking, Said, Scores
+from nlsom.message import Approval, Ballot, Choice, Data, Message, Ranking, Said, Scores
 from nlsom.minutes import Minutes
 from nlsom.phase import Ask, Until
 from nlsom.program import Program
@@ -24,6 +26,7 @@ from nlsom.rules import break_tie
 from nlsom.task.base import Task
 from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
 
+_ABSTENTIONS = TypeAdapter(tuple[Abstention, ...])
 _OVER = {"choice": ChoiceForm, "approval": ApprovalForm, "ranking": RankingForm, "scores": ScoresForm}
 
 
@@ -130,6 +133,17 @@ def decide(
         tied=winners if len(winners) > 1 else (),
     )
     return verdict, tuple(unread)
+
+
+def abstained_within(message: Message) -> list[Abstention]:
+    """Who abstained in the society that spoke, as its message tells it; called `SEAT/MEMBER`."""
+    told = [part.value for part in message.said.parts if isinstance(part, Data)]
+    return [
+        abstention.model_copy(update={"member": f"{message.sender}/{abstention.member}"})
+        for value in told
+        if isinstance(value, dict)
+        for abstention in _ABSTENTIONS.validate_python(value.get("abstained", ()))
+    ]
 
 
 def _uncounted(minutes: Minutes, voter: str, cause: str, over: str) -> Abstention:

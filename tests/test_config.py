@@ -118,6 +118,8 @@ class TestFaults:
             ({"prompt": "anwser"}, "prompt"),
             ({"prompt": {"text": "{{ task.quesion }}"}}, "a vqa task has no 'quesion'"),
             ({"hears": {"label": "nothing"}}, "no phase is labelled 'nothing'"),
+            ({"as": " "}, "a label needs printable text"),
+            ({"until": "certain"}, "a phase ends by"),
             ({"form": {"text": {"max_tokns": "3"}}}, "max_tokns"),
             ({"form": {"json": "{not json"}}, "Expecting|JSON"),
             ({"form": {"json": "[" * 100_000}}, "too deeply nested"),

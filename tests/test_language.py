@@ -333,3 +333,12 @@ def test_no_text_is_read_as_a_vote_for_somebody_it_does_not_name(options: tuple[
     for form in (ChoiceForm(options=options, named=True), RankingForm(options=options, named=True)):
         reading = form.read(text)
         assert reading.answer is None or reading.answer in text
+
+
+@pytest.mark.parametrize("until", ["certain", {"certain": True}])
+def test_a_certain_stop_asked_for_among_rounds_is_told_its_place(until: Any) -> None:
+    phases = [{"repeat": 2, "until": until, "phases": vote("choice")}]
+    with pytest.raises(ConfigError, match="a phase with `wait: certain`"):
+        society(phases)
+    with pytest.raises(ConfigError, match="a phase ends by `wait: all`"):
+        society([{**vote("choice")[-1], "until": "certain"}])

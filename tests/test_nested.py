@@ -39,6 +39,18 @@ def outer(tmp_path: Path) -> Path:
     return tmp_path / "outer.yaml"
 
 
+async def test_who_abstained_within_stands_in_the_verdict_with_the_cause_also_in_a_replay(
+    outer: Path,
+) -> None:
+    trace = MemoryTrace()
+    async with load(outer, trace=trace) as society:
+        verdict = await society.ask("Cat or dog?", choices=["cat", "dog"])
+        again = await society.ask("Cat or dog?", choices=["cat", "dog"])
+    assert [(one.member, one.cause) for one in verdict.abstained] == [("panel/shy", "nothing to say")]
+    assert again.abstained == verdict.abstained
+    assert again.usage.calls == 0
+
+
 async def said_by_panel(society: Society, trace: MemoryTrace) -> Said:
     async for header in trace.mindstorms():
         async for record in trace.records(header.mindstorm):

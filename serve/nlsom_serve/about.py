@@ -26,25 +26,70 @@ def about(society: Society) -> dict[str, Any]:
             "agent": type(seat.agent).__name__.lower(),
             "hears": _hears(structure, at, program.names),
             "persona": seat.member.persona,
+            "sees": None
+            if seat.member.part is None
+            else f"share {seat.member.part[0] + 1} of {seat.member.part[1]}",
         }
         for at, seat in enumerate(society.seats)
     ]
     phases: list[str] = []
     for step in program.steps:
         if isinstance(step, Rounds):
-            phases.append(f"up to {step.count} rounds of" if step.until else f"{step.count} rounds of")
+            phases.append(_rounds(step))
             phases += [f"  {line}" for inner in step.steps for line in _lines(inner, society)]
         else:
             phases += _lines(step, society)
     decision = program.decision
-    voters = society.verdict.of or f"all who gave a {decision.over}"
+    voters = society.verdict.of or "all who were asked for it"
+    tie = "" if decision.tie_break == "none" else f"; ties are broken by {_TIES[decision.tie_break]}"
     return {
         "name": society.name,
         "about": society.about,
         "members": members,
         "phases": phases,
-        "verdict": f"verdict by {decision.name} over {decision.over!r}, of {voters}",
+        "verdict": f"verdict by {decision.name} over {decision.over!r}, of {voters}{tie}",
     }
+
+
+_TIES = {"first": "who stands first", "random": "lot, from the seed", "confidence": "confidence"}
+
+
+def _rounds(step: Rounds) -> str:
+    """How often, and what ends it earlier."""
+    times = f"{step.count} round" if step.count == 1 else f"{step.count} rounds"
+    until = step.until
+    if until is None:
+        return f"{times} of"
+    ends: list[str] = []
+    if until.agreement is not None:
+        ends.append(f"{until.agreement:.0%} give the same {until.over!r}")
+    if until.unchanged:
+        ends.append(f"nobody changes their {until.over!r}")
+    if until.confident is not None:
+        ends.append(f"{until.of} is {until.confident:.0%} sure")
+    if until.says is not None:
+        ends.append(f"{until.of} says {until.says!r}")
+    return f"up to {times}, until {' or '.join(ends)}, of"
+
+
+def rows(told: dict[str, Any]) -> list[dict[str, str]]:
+    """Members for a table, those that differ by their number only in one row."""
+    found: list[dict[str, str]] = []
+    for member in told["members"]:
+        stem = member["name"].rpartition(".")[0] if member["name"].rpartition(".")[2].isdigit() else ""
+        row = {
+            "name": member["name"],
+            "stem": stem or member["name"],
+            "role": member["role"],
+            "agent": member["agent"] + (", sees its share" if member["sees"] else ""),
+            "hears": shortly(member["hears"], told["members"]),
+        }
+        last = found[-1] if found else {}
+        if all(last.get(key) == row[key] for key in ("stem", "role", "agent", "hears")):
+            last["name"] = f"{last['name'].partition(' … ')[0]} … {row['name']}"
+        else:
+            found.append(row)
+    return found
 
 
 def shortly(hears: list[str] | None, members: list[dict[str, Any]]) -> str:
@@ -77,6 +122,15 @@ def _lines(step: Step, society: Society) -> list[str]:
     return [f"{_line(step)}, in a structure of its own:", *told]
 
 
+def _heard(hears: Hears) -> str:
+    if hears.scope == "none":
+        return "nothing"
+    what = "the latest" if hears.scope == "latest" else "all"
+    of = f" {', '.join(map(repr, hears.label))}" if hears.label else ""
+    how = {"reasons": "", "answers": ", answers only", "tally": ", how often each answer was given"}
+    return f"{what}{of}{how[hears.content]}"
+
+
 def _line(step: Step) -> str:
     ask = step.ask
     prompt = ask.prompt if isinstance(ask.prompt, str) else "its own prompt"
@@ -85,8 +139,7 @@ def _line(step: Step) -> str:
     if ask.over is not None:
         line += f" over every {ask.over!r}"
     if ask.hears != Hears():
-        labels = "all labels" if ask.hears.label is None else ", ".join(ask.hears.label)
-        line += f", hearing {labels} ({ask.hears.scope}, {ask.hears.content})"
+        line += f", hearing {_heard(ask.hears)}"
     if ask.order != "together":
         line += f", {ask.order.replace('_', ' ')}"
     if ask.wait != "all":

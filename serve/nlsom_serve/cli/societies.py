@@ -16,7 +16,7 @@ from nlsom.errors import ConfigError, UsageError
 from nlsom.planning import Plan, plan
 from nlsom.source import read
 from nlsom.spec import schema
-from nlsom_serve.about import about, shortly, structure_of
+from nlsom_serve.about import about, rows, structure_of
 from nlsom_serve.cli.options import (
     AsJson,
     Choices,
@@ -67,9 +67,8 @@ def show(society: SocietyName, model: Models = None, set: Overrides = None, json
         return
     out.print(f"[bold]{escape(made.name)}[/]  {escape(made.about)}\n", soft_wrap=True)
     table = Table("member", "role", "speaks by", "hears", box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for row in told["members"]:
-        hears = shortly(row["hears"], told["members"])
-        table.add_row(*(escape(cell) for cell in (row["name"], row["role"], row["agent"], hears)))
+    for row in rows(told):
+        table.add_row(*(escape(row[key]) for key in ("name", "role", "agent", "hears")))
     out.print(table)
     out.print()
     for line in told["phases"]:
@@ -103,17 +102,17 @@ def plan_society(
         return await plan(made, task)
 
     found = asyncio.run(work())
-    rows = [*found.phases, found.total]
+    lines = [*found.phases, found.total]
     if json:
-        phases = [{key: value for key, value in asdict(row).items() if key != "prompts"} for row in rows]
+        phases = [{key: value for key, value in asdict(row).items() if key != "prompts"} for row in lines]
         print_json({"society": made.name, "phases": phases[:-1], "total": phases[-1], "over": found.over})
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("phase")
+    table.add_column("phase", no_wrap=True)
     for name in ("asked", "calls", "pictures", "tokens read", "longest prompt", "written", "prefix shared"):
         table.add_column(name, justify="right")
-    for row in rows:
-        name = row.phase if row is rows[-1] else f"{row.phase}, round {row.round}"
+    for row in lines:
+        name = row.phase if row is lines[-1] else f"{row.phase}, round {row.round}"
         figures = (
             row.asked,
             row.calls,
@@ -123,7 +122,7 @@ def plan_society(
             row.written,
             f"{row.shared:.0%}",
         )
-        table.add_row(escape(name), *map(str, figures), style="bold" if row is rows[-1] else None)
+        table.add_row(escape(name), *map(str, figures), style="bold" if row is lines[-1] else None)
     out.print(table)
     out.print("[dim]At most, and estimated: rounds may end early, and replies be shorter.[/]")
     for name in found.over:
