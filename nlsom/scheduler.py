@@ -306,7 +306,7 @@ class Scheduler:
         return known
 
     def _is_news(self, turn: Turn) -> bool:
-        """Whether a turn hears something that was first said in this run: then nobody can have answered it."""
+        """Whether a turn hears what was first said in this run: then nobody can have answered it."""
 
         def fresh() -> bool:
             return any(message.digest in self._fresh for message in turn.heard.messages)

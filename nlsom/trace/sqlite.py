@@ -260,7 +260,9 @@ class SqliteTrace:
             yield record
 
     async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
-        return await self._writer.call(lambda connection: connection.execute(sql, parameters).fetchall(), safe=False)
+        return await self._writer.call(
+            lambda connection: connection.execute(sql, parameters).fetchall(), safe=False
+        )
 
 
 def _nothing(_: sqlite3.Connection) -> None:

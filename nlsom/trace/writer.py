@@ -143,8 +143,10 @@ class Writer:
         self._ready.append(item)
 
     def _hand_over(self) -> None:
-        """Hands the thread what was told in one turn of the event loop. Woken in the midst of it, for each
-        item, it would fight the loop for the interpreter's lock."""
+        """Hands the thread what was told in one turn of the event loop.
+
+        Woken in the midst of it, for each item, it would fight the loop for the interpreter's lock.
+        """
         if self._ready:
             items, self._ready = self._ready, []
             self._queue.put(items)
