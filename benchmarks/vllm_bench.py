@@ -5,6 +5,7 @@
 *Prefix law.* Members who share a transcript of about 1,300 tokens each write 8 tokens: who they are in a
 system message before it, against nlsom's layout (what is shared first, who the member is last).
 *Votes.* Each member votes for one of four options: constrained to a label, against free text that is read.
+*Cancel.* Seconds from the moment that eight calls are cancelled until the server computes nothing.
 
 Transcripts are new in every run, so that no cache from an earlier one helps.
 """
@@ -25,16 +26,17 @@ from typing import Any
 
 import httpx
 
-from nlsom.form import ChoiceForm
+from nlsom.form import ChoiceForm, TextForm
 from nlsom.media import MediaStore
-from nlsom.model import Prompt
+from nlsom.model import Prompt, Settings
+from nlsom.model.http import HttpModel
 from nlsom_agents.local import catalog
 from nlsom_serve.vllm import Metrics, serving
 
 SMOLLM2 = str(Path(__file__).parents[1] / "tests" / "integration" / "vllm" / "smollm2.yaml")
 ROLES = ("a doctor", "an artist", "a pilot", "a cook")
 Messages = list[dict[str, str]]
-FASTER_AT_LEAST, CACHED_AT_LEAST = 8.0, 0.9
+FASTER_AT_LEAST, CACHED_AT_LEAST, IDLE_WITHIN = 8.0, 0.9, 1.0
 
 
 def transcript(random_: random.Random, lines: int = 60) -> str:
@@ -147,11 +149,34 @@ async def votes(bench: Bench, members: int) -> dict[str, Any]:
         await bench.ask(prompts[0], **fields)  # by the time of a vote, the transcript is in the cache
         cost = await bench.cost(prompts, temperature=1.0, **fields)
         found[name] = {
-            "seconds": cost.seconds,
+            "seconds_a_vote": cost.seconds / members,
             "tokens_a_vote": cost.metrics.generated_tokens / members,
             "read": sum(form.read(text).answer is not None for text in cost.texts) / members,
         }
         print(f"  votes, {name}: {found[name]}", flush=True)
+    return found
+
+
+async def cancel(bench: Bench) -> dict[str, Any]:
+    """Seconds from a cancel to an idle server, which is asked after it without a pause."""
+    endless = HttpModel(f"{bench.url}/v1", bench.model, pictures=0, extra={"ignore_eos": True})
+    async with endless as model:
+        form, settings = TextForm(max_tokens=1500), Settings(temperature=1.0)
+        prompts = [Prompt(f"Tell story {n}, a long one.", "", (), MediaStore()) for n in range(8)]
+        calls = [
+            asyncio.ensure_future(model.complete(prompt, form=form, settings=settings, seed=0))
+            for prompt in prompts
+        ]
+        while (await bench.metrics()).running < len(calls):
+            await asyncio.sleep(0.05)
+        started = time.perf_counter()
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        while (await bench.metrics()).running:
+            pass
+        found = {"seconds": time.perf_counter() - started}
+    print(f"  cancel: {found['seconds']:.2f} s", flush=True)
     return found
 
 
@@ -179,8 +204,11 @@ async def main() -> int:
         await bench.ask([{"role": "user", "content": "Hello."}], max_tokens=2)  # warm
         law = await prefix_law(bench, asked.members, asked.rounds)
         ballots = await votes(bench, asked.members)
+        cancelled = await cancel(bench)
     met = law["speedup"] >= FASTER_AT_LEAST and law["persona last"]["cached"] >= CACHED_AT_LEAST
-    print(json.dumps({"members": asked.members, "prefix_law": law, "votes": ballots, "met": met}, indent=2))
+    met = met and cancelled["seconds"] <= IDLE_WITHIN
+    told = {"members": asked.members, "prefix_law": law, "votes": ballots, "cancel": cancelled, "met": met}
+    print(json.dumps(told, indent=2))
     return 0 if met else 1
 
 

@@ -12,18 +12,17 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from nlsom.blueprint import Blueprint, Seat
 from nlsom.bus import Bus, MemoryBus
-from nlsom.compiler import Compiler, Seat, VerdictBy
+from nlsom.compiler import Compiler
 from nlsom.errors import NlsomError, UsageError
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
-from nlsom.phase import Limits, Phase
+from nlsom.phase import Limits
 from nlsom.program import Program, Seating
 from nlsom.scheduler import Scheduler
-from nlsom.structure import Democracy, StructureSpec
-from nlsom.task import Task, VqaTask
-from nlsom.template import Templates
+from nlsom.task import Task
 from nlsom.trace.contract import SCHEMA, Trace
 from nlsom.verdict import Verdict
 
@@ -32,23 +31,13 @@ Reach = Callable[["Society"], AbstractAsyncContextManager[Bus]]
 
 
 @dataclass
-class Society:
-    """Members who hold mindstorms.
+class Society(Blueprint):
+    """Members who hold mindstorms: a blueprint, checked, with all it takes to run.
 
     Use it as an async context manager: that opens its agents and models, and closes them again. One society
     may hold many mindstorms at once.
 
     Attributes:
-        name: What it is called.
-        seats: Its members and their agents, in declaration order.
-        phases: The phases of a mindstorm.
-        verdict: How the verdict comes about.
-        structure: Whose messages may reach whom: made from the members.
-        task: The kind of task it works on.
-        limits: What a mindstorm may spend.
-        groups: Names that stand for several members, beside roles.
-        templates: Where prompts are found by name.
-        about: What it is, in a sentence.
         trace: Where outcomes are kept; opened and closed by whoever made it.
         bus: What carries its turns, to members who are hosted on it already, or a function that makes one
             for this society, to be opened and closed with it; if none is given, a bus within this process,
@@ -58,16 +47,6 @@ class Society:
         source: What it was read from, with all overrides; None for one made in Python.
     """
 
-    name: str
-    seats: Sequence[Seat]
-    phases: Sequence[Phase]
-    verdict: VerdictBy
-    structure: StructureSpec = field(default_factory=Democracy)
-    task: type[Task] = VqaTask
-    limits: Limits = field(default_factory=Limits)
-    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
-    templates: Templates = field(default_factory=lambda: Templates(()))
-    about: str = ""
     trace: Trace | None = None
     bus: Bus | Reach | None = None
     media: MediaStore = field(default_factory=MediaStore)
@@ -280,7 +259,6 @@ class Society:
             seed=seed,
             bus=self._bus,
             agents=[seat.agent for seat in self.seats],
-            addresses=program.names,
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
@@ -315,6 +293,3 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
                 await society._open(own)  # pyright: ignore[reportPrivateUsage]
             stack.push_async_exit(society)
         yield
-
-
-__all__ = ["Seat", "Society", "VerdictBy", "narrowed", "opened_together"]

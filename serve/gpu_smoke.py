@@ -1,69 +1,117 @@
-"""A real vision-language model on a GPU looks at the shipped photographs, in two societies.
+"""Two societies look at the shipped photographs, through one vision-language model under vLLM.
 
-    python serve/gpu_smoke.py [--profile small-vlm] [--pictures FOLDER]
+    python serve/gpu_smoke.py                              the profile small-vlm, on a GPU
+    python serve/gpu_smoke.py --profile middle-vlm         another profile, or a YAML file of your own
+    python serve/gpu_smoke.py --model ./models/mine        another model: a folder or hub id
+    python serve/gpu_smoke.py --url http://gpu-1:8000/v1   a vLLM server that is up, wherever it is
+    python serve/gpu_smoke.py --profile cpu-test           what `make test-vllm` made, on CPU: at random
 
-Not yet run on a GPU: no machine with one could be had when it was written. On CPU its steps run with
-`--profile cpu-test`, whose model answers at random.
+Starts the server (one of that name that is up is used, and stays), asks `vqa-monarchy` and `vqa-democracy`
+the questions that ship with the photographs, all at once, and prints each answer beside the one that most
+people gave, then what the server counted: tokens a second, and the share of prompt tokens from its cache.
+Ends with 1 where a member abstained or a mindstorm came to no answer.
+
+Not yet run on a GPU: no machine with one could be had. `make test-vllm` runs it on the CPU build.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import subprocess
+import json
 import sys
+import tempfile
 import time
+from collections import Counter
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx
 
-from nlsom_serve.vllm import Metrics, Server, serving
+import nlsom
+from nlsom.bench.sample import Sample
+from nlsom.bench.sets import load_set
+from nlsom.errors import NlsomError
+from nlsom_serve.vllm import Metrics, Progress, load, serving
 from nlsom_societies import samples
 
 SOCIETIES = ("vqa-monarchy", "vqa-democracy")
-QUESTIONS = ("What is in the picture?", "How many people are there?")
 
 
-def ask(server: Server, society: str, question: str, picture: Path) -> str:
-    """The answer of `nlsom ask`, or what it says is wrong."""
-    command = [
-        *(str(Path(sys.executable).parent / "nlsom"), "ask", society, question, "--quiet"),
-        *("--image", str(picture)),
-        *("--model", f"vlm={server.url}/v1#{server.model}", "--model", f"llm={server.url}/v1#{server.model}"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603 (our own CLI)
-    return (done.stdout if done.returncode == 0 else f"exit {done.returncode}: {done.stderr}").strip()
+def with_model(profile: str, model: str, folder: str) -> str:
+    """Writes a profile like another one for another model; returns its path."""
+    (like,) = load(profile)
+    given = Path(model).expanduser()
+    kept = {key: value for key, value in like.vllm.items() if key != "served-model-name"}
+    vllm = kept | {"model": str(given.resolve()) if given.exists() else model}
+    path = Path(folder) / "gpu-smoke.yaml"
+    path.write_text(
+        json.dumps({"vllm": vllm, "nlsom": like.facts.model_dump(mode="json", exclude={"shape"})})
+    )
+    return str(path)
 
 
-async def main() -> None:
-    """Starts the server, asks both societies about each picture, and prints answers and figures."""
+def show(progress: Progress) -> None:
+    """Prints how far the start has come."""
+    print(f"{progress.seconds:6.1f} s  {progress.stage}", flush=True)
+
+
+async def answer(society: nlsom.Society, sample: Sample) -> bool:
+    """Asks one question and prints the answer; whether all went well."""
+    (picture,) = sample.pictures
+    assert isinstance(picture, str)
+    most = Counter(sample.answers).most_common(1)[0][0]
+    asked = f"{society.name}  {Path(picture).name}  {sample.task.question}"
+    try:
+        verdict = await society.ask(sample.task.question, images=[picture], seed=0)
+    except NlsomError as error:
+        print(f"{asked}\n    failed: {error}", flush=True)
+        return False
+    print(f"{asked}\n    {verdict.answer!r} (people: {most!r})", flush=True)
+    for abstained in verdict.abstained:
+        print(f"    {abstained.member} abstained in {abstained.phase}: {abstained.cause}", flush=True)
+    return verdict.answer is not None and not verdict.abstained
+
+
+async def main() -> int:
+    """Starts the server, asks both societies, and prints answers and figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--profile", default="small-vlm")
-    parser.add_argument("--pictures", type=Path, default=Path(samples.__file__).parent / "images")
-    asked = parser.parse_args()
-    pictures = sorted(path for path in asked.pictures.rglob("*") if path.suffix in {".jpg", ".jpeg", ".png"})
-    if not pictures:
-        sys.exit(f"no pictures in {asked.pictures}")
+    parser.add_argument("--profile", default="small-vlm", help="a shipped profile, a YAML file, or NAME=one")
+    parser.add_argument("--model", help="a folder or an id of a hub, instead of the profile's")
+    parser.add_argument("--url", metavar="URL[#MODEL]", help="a server that is up, instead of a profile")
+    parser.add_argument("--vllm", metavar="PATH", help="the virtual environment of vLLM; else NLSOM_VLLM")
+    parser.add_argument("--questions", type=int, metavar="N", help="only so many of them")
+    given = parser.parse_args()
+    asked = list(load_set("vqav2", samples.FOLDER).samples(given.questions, seed=0))
+    async with AsyncExitStack() as stack:
+        if given.url:
+            url, served = given.url.partition("#")[0].rstrip("/").removesuffix("/v1"), given.url
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            profile = with_model(given.profile, given.model, folder) if given.model else given.profile
+            (server,) = await stack.enter_async_context(serving([profile], python=given.vllm, progress=show))
+            url, served = server.url, f"profile:{server.name}"  # by its name, so that its traits hold
+        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=300))
 
-    async with (
-        serving([asked.profile], progress=lambda p: print(f"{p.seconds:6.1f} s  {p.stage}")) as (server,),
-        httpx.AsyncClient(trust_env=False) as http,
-    ):
-        started = time.monotonic()
-        for society in SOCIETIES:
-            for picture in pictures:
-                for question in QUESTIONS:
-                    answer = await asyncio.to_thread(ask, server, society, question, picture)
-                    print(f"{society}  {picture.name}  {question}  →  {answer}", flush=True)
+        async def metrics() -> Metrics:
+            return Metrics.read((await http.get(f"{url}/metrics")).text)
+
+        before, started = await metrics(), time.monotonic()
+        well: list[bool] = []
+        for name in SOCIETIES:
+            async with nlsom.load(name, models={"vlm": served, "llm": served}) as society:
+                well += await asyncio.gather(*(answer(society, sample) for sample in asked))
         seconds = time.monotonic() - started
-        done = Metrics.read((await http.get(f"{server.url}/metrics")).text)
+        done = (await metrics()).since(before)
     print(
-        f"{done.generated_tokens / seconds:.1f} tokens/s written, {done.prompt_tokens / seconds:.1f} read, "
+        f"{served}: {sum(well)} of {len(well)} mindstorms without a fault in {seconds:.1f} s\n"
+        f"{done.generated_tokens / seconds:.1f} tokens/s written, {done.prompt_tokens / seconds:.1f} read; "
         f"{done.hit_rate or 0:.1%} of prompt tokens from the prefix cache"
     )
+    return 0 if all(well) else 1
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    sys.exit(asyncio.run(main()))

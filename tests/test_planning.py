@@ -7,16 +7,25 @@ from nlsom.planning import Plan, plan, shared
 from nlsom.society import Society
 from nlsom.testing.scripted import Scripted
 
-BOUNDS = {
-    # In a ring everyone hears something else, and shares the task and what the experts said only.
-    "sparse-debate": 0.40,
-    # Each witness has evidence of its own, and each sample its own thoughts, in the tail.
-    "debate-of-witnesses": 0.40,
-    "self-consistency": 0.55,
-    # Nobody has said anything yet: the prompt is little more than who one is.
-    "artist-critic": 0.40,
+# The share of each phase's prompts in which all of them begin alike (the least, where there are rounds), of
+# phases that ask several. Low ones have reasons: where nobody has said anything yet, a prompt is little more
+# than who one is; in a ring everyone hears something else; own evidence and own thoughts stand in the tail.
+SHARED = {
+    "agent-forest": {"ballot": 0.79},
+    "artist-critic": {"proposal": 0.50, "ballot": 0.98},
+    "caption-democracy": {"proposal": 0.81, "ballot": 0.91},
+    "debate-of-witnesses": {"testimony": 0.48, "testimony#2": 0.83, "ballot": 0.92},
+    "exchange-of-thought": {"thought": 0.83, "answer": 0.91},
+    "gedi": {"answer": 0.79, "ballot": 0.79},
+    "mixture-of-agents": {"proposal": 0.87, "proposal#2": 0.90},
+    "multi-agent-debate": {"argument": 0.87, "argument#2": 0.90, "ballot": 0.91},
+    "reconcile": {"argument": 0.87, "argument#2": 0.91, "answer": 0.92, "ballot": 0.92},
+    "self-consistency": {"thought": 0.83, "ballot": 0.63},
+    "sparse-debate": {"argument": 0.87, "argument#2": 0.44, "ballot": 0.45},
+    "vqa-democracy": {"answer": 0.77, "ballot": 0.83},
 }
-BOUND = 0.70
+SLACK = 0.04
+"""A prompt may be worded otherwise; what must not happen is that something personal moves to the front."""
 
 
 async def planned(society: Society) -> Plan:
@@ -31,10 +40,14 @@ async def planned(society: Society) -> Plan:
 @pytest.mark.parametrize("name", sorted(shipped()))
 async def test_members_asked_together_share_most_of_their_prompt(name: str) -> None:
     """Law 3: a phase whose members stop to share a prefix costs a server all that it caches."""
-    found = await planned(load(name))
-    for phase in found.phases:
+    least: dict[str, float] = {}
+    for phase in (await planned(load(name))).phases:
         if phase.asked > 1 and phase.prompts:
-            assert phase.shared >= BOUNDS.get(name, BOUND), f"{name}, {phase.phase}"
+            least[phase.phase] = min(phase.shared, least.get(phase.phase, 1.0))
+    known = SHARED.get(name, {})
+    assert least.keys() == known.keys(), f"{name}: write down what its phases share"
+    for phase, share in least.items():
+        assert share >= known[phase] - SLACK, f"{name}, {phase}"
 
 
 async def test_critics_share_nearly_all_of_129_members_prompts() -> None:

@@ -16,6 +16,7 @@ from nlsom.message import Image
 from nlsom.model import Model, Prompt, Settings
 from nlsom.testing.faulty import FaultyServer
 from nlsom.testing.models import ModelContract, prompt_of
+from nlsom.testing.pictures import plain
 from nlsom_serve.vllm import state
 from nlsom_serve.vllm.model import ProfileModel
 from nlsom_serve.vllm.profiles import Facts, Traits
@@ -80,6 +81,20 @@ async def test_the_profiles_traits_shape_requests(known: Known):
         (sent,) = server.chats
     assert sent.json["max_tokens"] == 108
     assert sent.json["chat_template_kwargs"] == {"enable_thinking": True}
+
+
+async def test_a_society_may_have_the_first_pictures_kept_instead_of_an_error(known: Known):
+    facts = Facts(modalities=("text", "image"), images_per_prompt=2)
+    media = MediaStore()
+    pictures = tuple([await media.add(plain(colour)) for colour in ("red", "green", "blue")])
+    three = Prompt(head="Look.", tail="", images=pictures, media=media)
+    async with FaultyServer() as server:
+        known("it", server, facts=facts)
+        async with ProfileModel("it", too_many_pictures="first") as model:
+            await model.complete(three, form=TextForm(), settings=Settings(), seed=0)
+        (sent,) = server.chats
+    shown = [part["image_url"]["url"] for part in sent.json["messages"][0]["content"][:-1]]
+    assert shown == [await media.data_url(kept) for kept in pictures[:2]]
 
 
 async def test_it_stays_open_until_the_last_who_opened_it_is_done(known: Known):

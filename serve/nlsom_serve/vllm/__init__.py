@@ -7,7 +7,7 @@ Plain async functions; the command line's `nlsom models` is a thin layer over th
     servers = await up(["small-vlm"], detach=True)    # stays, until `await down(["small-vlm"])`
 """
 
-from nlsom_serve.vllm.launch import Launch, Progress
+from nlsom_serve.vllm.launch import NO_VLLM, Launch, Progress
 from nlsom_serve.vllm.metrics import Metrics
 from nlsom_serve.vllm.plan import Plan
 from nlsom_serve.vllm.profiles import Profile, load, shipped
@@ -16,6 +16,7 @@ from nlsom_serve.vllm.state import Server
 from nlsom_serve.vllm.watch import Status, first_end, logs, status
 
 __all__ = [
+    "NO_VLLM",
     "Launch",
     "Metrics",
     "Plan",

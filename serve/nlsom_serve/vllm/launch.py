@@ -82,15 +82,21 @@ class Launch:
         return shlex.join([*(f"{key}={value}" for key, value in sorted(self.env.items())), *self.command])
 
 
-async def find_vllm(given: str | None = None) -> tuple[str, ...]:
-    """The command that `vllm` is, before `serve`.
+NO_VLLM = (
+    "vLLM is not installed. It pins its dependencies, so give it a virtual environment of its own: "
+    "python -m venv ~/vllm && ~/vllm/bin/pip install vllm, then export NLSOM_VLLM=~/vllm"
+)
+
+
+async def find_vllm(given: str | None = None) -> tuple[str, ...] | None:
+    """The command that `vllm` is, before `serve`; None where none is named and none is installed.
 
     Looked for in `given`, in the environment variable NLSOM_VLLM (each a virtual environment, a Python, or a
     `vllm` command), beside this Python, and on the PATH.
 
     Raises:
         UsageError: What was named is no vLLM.
-        ModelUnavailable: There is none.
+        ModelUnavailable: The Python that was named has none.
     """
     named = given or os.environ.get("NLSOM_VLLM")
     if named:
@@ -104,10 +110,7 @@ async def find_vllm(given: str | None = None) -> tuple[str, ...]:
         beside = Path(sys.executable).parent / "vllm"
         found = str(beside) if beside.is_file() else shutil.which("vllm")
         if found is None:
-            raise ModelUnavailable(
-                "vLLM is not installed. It pins its dependencies, so give it a virtual environment of its "
-                "own: python -m venv ~/vllm && ~/vllm/bin/pip install vllm, then export NLSOM_VLLM=~/vllm"
-            )
+            return None
         command = (found,)
     if len(command) > 1:
         # A Python. Asking vLLM itself would import all of it: half a minute on a busy machine.
@@ -235,7 +238,7 @@ async def wait_ready(server: Server, progress: Report | None = None, *, patience
         last = stage
 
     report("starting")
-    async with httpx.AsyncClient(trust_env=False, timeout=2.0) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=30.0) as client:
         while True:
             alive = await asyncio.to_thread(_reap_or_alive, server)
             fresh, read = await asyncio.to_thread(_read_from, server.log, read)

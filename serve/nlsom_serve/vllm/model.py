@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Self
+from typing import Literal, Self
 
 from nlsom.errors import UsageError
 from nlsom.form import Form
@@ -18,13 +18,21 @@ class ProfileModel:
 
     Args:
         profile: Name of a server (`nlsom models up` starts it). Several are replicas of one model.
+        too_many_pictures: With more pictures than the profile allows: `error`, or `first` to keep the first.
         concurrency: Most requests in flight at each server.
     """
 
-    def __init__(self, profile: str | Sequence[str], *, concurrency: int = 64) -> None:
+    def __init__(
+        self,
+        profile: str | Sequence[str],
+        *,
+        too_many_pictures: Literal["error", "first"] = "error",
+        concurrency: int = 64,
+    ) -> None:
         self._names = (profile,) if isinstance(profile, str) else tuple(profile)
         if not self._names:
             raise UsageError("profile: name at least one server")
+        self._too_many_pictures: Literal["error", "first"] = too_many_pictures
         self._concurrency = concurrency
         self._opening = asyncio.Lock()
         self._users = 0
@@ -75,6 +83,7 @@ class ProfileModel:
             [f"{server.url}/v1" for server in servers],
             first.model,
             pictures=first.facts.images_per_prompt,
+            too_many_pictures=self._too_many_pictures,
             constraints="vllm",
             thinking=first.facts.traits.thinking,
             extra=first.facts.traits.request,

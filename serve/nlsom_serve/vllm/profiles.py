@@ -28,6 +28,8 @@ from nlsom.message import Frozen
 from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm.plan import Shape
 
+_NUMBER = re.compile(r"([0-9]*\.?[0-9]+)([kKmMgG]?)")
+_UNITS = {"": 1.0, "k": 1e3, "K": 2.0**10, "m": 1e6, "M": 2.0**20, "g": 1e9, "G": 2.0**30}  # as vLLM has them
 _LOCAL = re.compile(r"[./~$]")
 _OURS = {"config": "the profile is the config", "headless": "nlsom waits until the server answers"}
 
@@ -36,12 +38,10 @@ class Traits(Frozen):
     """What a client of the model has to heed.
 
     Attributes:
-        placeholders: Tokens of its that stand for a picture, to be escaped where they come in text.
         thinking: Tokens of room for a model that thinks before it answers.
         request: Fields for every request, such as `{chat_template_kwargs: {enable_thinking: false}}`.
     """
 
-    placeholders: tuple[str, ...] = ()
     thinking: Annotated[int, Field(ge=0)] = 0
     request: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
@@ -110,9 +110,9 @@ class Profile(Frozen):
         return str(name[0] if isinstance(name, list) else name)
 
     def number(self, option: str, default: float) -> float:
-        """A numeric option of vLLM's, or what vLLM takes where it is not set."""
-        value = self.vllm.get(option)
-        return float(value) if isinstance(value, int | float | str) else default
+        """A numeric option of vLLM's (`16384`, `16k`, `16K`); else, and for `auto`, the default."""
+        found = _NUMBER.fullmatch(str(self.vllm.get(option)))
+        return float(found[1]) * _UNITS[found[2]] if found else default
 
 
 def shipped() -> tuple[str, ...]:

@@ -7,12 +7,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_serve.vllm import guard, state
-from nlsom_serve.vllm.launch import Launch, Report, find_vllm, prepare, reap, start, wait_ready
+from nlsom_serve.vllm.launch import NO_VLLM, Launch, Report, find_vllm, prepare, reap, start, wait_ready
 from nlsom_serve.vllm.memory import check, memory
 from nlsom_serve.vllm.plan import Plan, plan
 from nlsom_serve.vllm.profiles import Profile, load
@@ -33,7 +33,7 @@ def _all(specs: Sequence[str]) -> list[Profile]:
 
 
 async def prepared(specs: Sequence[str], *, python: str | None = None) -> tuple[Launch, ...]:
-    """What `up` would run for profiles, starting nothing (`--dry-run`).
+    """What `up` would run for profiles, starting nothing (`--dry-run`): `vllm` where there is none yet.
 
     Args:
         specs: Names, paths, or `NAME=` and one of these.
@@ -41,19 +41,40 @@ async def prepared(specs: Sequence[str], *, python: str | None = None) -> tuple[
 
     Raises:
         UsageError: A profile cannot be used, or its port is taken.
-        ModelUnavailable: There is no vLLM.
+        ModelUnavailable: There is no vLLM where it was said to be.
     """
+    command = await find_vllm(python) or ("vllm",)
+    return (await _prepared(await asyncio.to_thread(_all, specs), command))[0]
+
+
+async def _prepared(
+    profiles: Sequence[Profile], command: tuple[str, ...]
+) -> tuple[tuple[Launch, ...], dict[str, Server]]:
+    """What would be run for profiles, and what is up, by name."""
     if not sys.platform.startswith("linux"):
         raise UsageError("servers are started on Linux only; elsewhere start one yourself and give its URL")
-    profiles = await asyncio.to_thread(_all, specs)
-    command = await find_vllm(python)
     servers = await asyncio.to_thread(state.servers)
-    running = {server.name for server in servers}
+    there = {server.name: server for server in servers}
     taken = {int(server.url.rpartition(":")[2]) for server in servers}
-    return tuple(
-        prepare(_without_port(profile) if profile.name in running else profile, command, taken=taken)
+    launches = tuple(
+        prepare(_without_port(profile) if profile.name in there else profile, command, taken=taken)
         for profile in profiles
     )
+    return launches, there
+
+
+def _there(launch: Launch, there: Mapping[str, Server]) -> Server | None:
+    """The server that is up already.
+
+    Raises:
+        UsageError: It was started otherwise.
+    """
+    server = there.get(launch.profile.name)
+    if server is not None and server.config != launch.digest:
+        raise UsageError(
+            f"{server.name} is up with another configuration: nlsom models down {server.name} first"
+        )
+    return server
 
 
 def _without_port(profile: Profile) -> Profile:
@@ -123,20 +144,26 @@ async def _start(
     patience: float,
 ) -> tuple[Server, ...]:
     """Starts what is not up; adds it to `fresh` as it starts, so that it can be ended whatever happens."""
-    launches = await prepared(specs, python=python)
-    there = {server.name: server for server in await asyncio.to_thread(state.servers)}
+    command = await find_vllm(python)
+    if command is None:
+        raise ModelUnavailable(NO_VLLM)
+    profiles = await asyncio.to_thread(_all, specs)
+    launches, there = await _prepared(profiles, command)
     for launch in launches:
-        name = launch.profile.name
-        if name in there and there[name].config != launch.digest:
-            raise UsageError(f"{name} is up with another configuration: nlsom models down {name} first")
-    for launch in launches:
-        name = launch.profile.name
-        if name not in there:
-            await check(launch.profile)
-            fresh.append(start(launch, detach=detach))
-            there[name] = fresh[-1][0]
-        await wait_ready(there[name], progress, patience=patience)
-    return tuple(there[launch.profile.name] for launch in launches)
+        _there(launch, there)  # what is wrong with the last is told before the first is started
+    servers: list[Server] = []
+    for profile in profiles:
+        # Nobody else may look between the look at names and ports and the state file of what is new.
+        async with state.alone():
+            (launch,), there = await _prepared([profile], command)
+            server = _there(launch, there)
+            if server is None:
+                await check(profile)
+                fresh.append(start(launch, detach=detach))
+                server = fresh[-1][0]
+        await wait_ready(server, progress, patience=patience)
+        servers.append(server)
+    return tuple(servers)
 
 
 async def find(name: str) -> Server:

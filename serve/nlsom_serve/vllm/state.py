@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
 import re
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TextIO
 
 from pydantic import ValidationError
 
+from nlsom.errors import ModelUnavailable
 from nlsom.message import Frozen
 from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm.guard import session_of, stat_of
@@ -82,6 +89,44 @@ def write(server: Server) -> None:
     half = path.with_suffix(f".{os.getpid()}.tmp")
     half.write_text(server.model_dump_json(indent=2))
     half.replace(path)
+
+
+@asynccontextmanager
+async def alone(*, patience: float = 60.0) -> AsyncGenerator[None]:
+    """A block that only one process on this machine is in at a time, as far as servers of this folder go.
+
+    The kernel gives the lock back when its holder ends, however it ends.
+
+    Args:
+        patience: Longest wait for whoever is in it, in seconds.
+
+    Raises:
+        ModelUnavailable: It is not left in time; says by which process.
+    """
+    path = folder() / "start.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + patience
+    with path.open("a+") as file:
+        while not _locked(file):
+            if time.monotonic() > deadline:
+                file.seek(0)
+                raise ModelUnavailable(
+                    f"process {file.read() or '?'} has been starting a server for {patience:g} s and lets "
+                    f"nobody else: end it, or wait (it holds {path})"
+                )
+            await asyncio.sleep(0.05)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def forget(name: str) -> None:

@@ -47,7 +47,7 @@ async def status(*, interval: float = 1.0) -> tuple[Status, ...]:
         interval: Seconds between the two readings that rates are made from.
     """
     servers = await asyncio.to_thread(state.servers)
-    # A server that computes on the same few cores as it answers from can take many seconds over a line of text.
+    # A server that computes on the same few cores as it answers from can take many seconds over a line.
     async with httpx.AsyncClient(trust_env=False, timeout=30.0) as client:
         return tuple(await asyncio.gather(*(_status_of(client, server, interval) for server in servers)))
 
