@@ -90,6 +90,7 @@ async def test_a_worker_that_finds_no_server_says_so(society, unused_tcp_port):
     assert b"Traceback" not in told
 
 
+KEY = "a-key-of-many-characters"
 COMPOSE = Path(__file__).parents[1] / "examples" / "nats" / "compose.yaml"
 
 
@@ -102,7 +103,7 @@ async def test_the_commands_of_the_compose_file_make_a_society_that_answers(soci
         assert {one.partition(":")[0] for one in service.get("volumes", ())} <= set(told["volumes"])
         assert set(service.get("secrets", ())) <= set(told["secrets"])
     keys = tmp_path / told["secrets"]["keys"]["file"]
-    keys.write_text("s3cret\n")
+    keys.write_text(KEY + "\n")
     places = {"vqa-democracy": society, "/cache": str(tmp_path / "cache"), "/data": str(tmp_path / "data")}
     places |= {"/run/secrets/keys": str(keys), "0.0.0.0": "127.0.0.1"}
     assert services["nats"]["command"] == ["-js", "-sd", "/data"]
@@ -119,7 +120,9 @@ async def test_the_commands_of_the_compose_file_make_a_society_that_answers(soci
             port = free_port()
             serving = await nlsom(*words("serve"), "--port", str(port))
             try:
-                async with httpx.AsyncClient(headers={"Authorization": "Bearer s3cret"}) as client:
+                async with httpx.AsyncClient(
+                    headers={"Authorization": "Bearer a-key-of-many-characters"}
+                ) as client:
                     url = f"http://127.0.0.1:{port}"
                     answer = await once_there(serving, client.get, f"{url}/v1/models")
                     assert [one["id"] for one in answer.json()["data"]] == ["panel"]
@@ -127,7 +130,8 @@ async def test_the_commands_of_the_compose_file_make_a_society_that_answers(soci
                     answer = await client.post(f"{url}/v1/chat/completions", json=asked, timeout=60)
                     assert "cat" in answer.json()["choices"][0]["message"]["content"]
             finally:
-                serving.terminate()
+                if serving.returncode is None:
+                    serving.terminate()
                 await serving.communicate()
 
 
