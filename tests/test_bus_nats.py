@@ -9,11 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
-import trustme
 
 from nlsom.bus.nats import NatsBus
-from nlsom.bus.nats.login import login
-from nlsom.errors import BusClosed, Unavailable, UnknownAddress, UsageError, WorkerLost, WorkerRefused
+from nlsom.errors import BusClosed, Unavailable, UnknownAddress, WorkerLost, WorkerRefused
 from nlsom.message import Said
 from nlsom.phase import Ask, Inline
 from nlsom.testing.agents import VOTE, Hanging, Saying, panel
@@ -110,9 +108,25 @@ async def test_workers_with_the_same_member_share_its_load(server):
         for worker, agent in zip(workers, agents, strict=True):
             await worker.host("ann", agent)
         await caller.describe(["ann"])
-        await until(lambda: len(caller._parts[0]._hosts["ann"]) == 3)
+        await until(lambda: len(caller._parts[0]._roster.hosting("ann")) == 3)
         await asyncio.gather(*(caller.request(make_turn(ask=str(n)), to="ann") for n in range(60)))
     assert sorted(len(agent.turns) for agent in agents) == [20, 20, 20]
+
+
+async def test_workers_share_the_load_of_several_schedulers(server):
+    agents = [Saying("yes", seconds=0.05) for _ in range(3)]
+    async with buses(server, 5) as (one, two, *workers):
+        for worker, agent in zip(workers, agents, strict=True):
+            await worker.host("ann", agent)
+        for caller in (one, two):
+            await caller.describe(["ann"])
+            await until(lambda caller=caller: len(caller._parts[0]._roster.hosting("ann")) == 3)
+        asks = [caller.request(make_turn(ask=str(n)), to="ann") for n in range(30) for caller in (one, two)]
+        await asyncio.gather(*asks)
+        assert [len(agent.turns) for agent in agents] == [20, 20, 20]
+        for n in range(30):  # One at a time: all are idle, and any may get it, not always the same.
+            await one.request(make_turn(ask=f"alone {n}"), to="ann")
+    assert all(len(agent.turns) > 20 for agent in agents)
 
 
 async def test_a_closing_workers_turns_are_asked_elsewhere(server):
@@ -289,7 +303,7 @@ async def test_a_worker_of_another_society_version_or_agent_refuses_by_name(serv
             agent.identity = "saying/2"  # The model behind it was exchanged meanwhile.
             with pytest.raises(WorkerRefused, match="'saying/2', and this run began with 'saying/1'"):
                 await caller.request(make_turn(), to="ann")
-        monkeypatch.setattr("nlsom.bus.nats.caller.WIRE", 99)
+        monkeypatch.setattr("nlsom.bus.nats.roster.WIRE", 99)
         monkeypatch.setattr("nlsom.bus.nats.wire.WIRE", 99)
         async with NatsBus(server.url, digest="one") as caller:
             with pytest.raises(WorkerRefused, match="run different versions of nlsom"):
@@ -300,7 +314,7 @@ async def test_workers_that_speak_for_a_member_differently_are_named(server):
     async with buses(server, 3) as (caller, one, two):
         await one.host("ann", Saying(identity="model a"))
         await two.host("ann", Saying(identity="model b"))
-        await until(lambda: len(caller._parts[0]._hosts["ann"]) == 2)
+        await until(lambda: len(caller._parts[0]._roster.hosting("ann")) == 2)
         with pytest.raises(WorkerRefused, match="'ann' differently"):
             await caller.describe(["ann"])
 
@@ -358,50 +372,3 @@ async def test_pictures_need_jetstream_and_that_is_said():
         with pytest.raises(Unavailable, match="start the server with -js"):
             await caller.request(make_turn(pictures=[plain("red")]), to="ann")
         assert (await caller.request(make_turn(), to="ann")).text == "yes"
-
-
-async def test_a_token_and_a_password_are_asked_for(tmp_path):
-    async with NatsServer("--auth", "s3cret") as server:
-        with pytest.raises(Unavailable) as caught:
-            async with NatsBus(server.url, patience=0.5):
-                pass
-        assert "s3cret" not in str(caught.value)
-        async with NatsBus(server.url.replace("://", "://s3cret@")) as bus:
-            await bus.host("ann", Saying())
-            assert (await bus.request(make_turn(), to="ann")).text == "yes"
-
-
-async def test_tls_is_spoken_and_an_unknown_certificate_refused(tmp_path, monkeypatch):
-    authority = trustme.CA()
-    mine = authority.issue_cert("127.0.0.1")
-    mine.private_key_pem.write_to_path(tmp_path / "key.pem")
-    mine.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
-    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    options = ("--tls", "--tlscert", str(tmp_path / "cert.pem"), "--tlskey", str(tmp_path / "key.pem"))
-    async with NatsServer(*options, scheme="tls") as server:
-        with pytest.raises(Unavailable, match="lets us in"):
-            async with NatsBus(server.url, patience=1.0):
-                pass
-        monkeypatch.setenv("NATS_CA", str(tmp_path / "ca.pem"))
-        async with NatsBus(server.url) as bus:
-            await bus.host("ann", Saying())
-            assert (await bus.request(make_turn(), to="ann")).text == "yes"
-
-
-def test_logins_come_from_the_url_and_from_the_variables_of_nats(tmp_path):
-    seed = tmp_path / "user.creds"
-    seed.write_text("")
-    told = login("nats://a:1, nats://b:2", {"NATS_CREDS": str(seed), "NATS_USER": "me", "NATS_PASSWORD": "p"})
-    assert told == {
-        "servers": ["nats://a:1", "nats://b:2"],
-        "user_credentials": str(seed),
-        "user": "me",
-        "password": "p",
-    }
-    with pytest.raises(UsageError, match="NATS_CREDS: there is no file"):
-        login("nats://a", {"NATS_CREDS": "none"})
-    with pytest.raises(UsageError, match="NATS_CA"):
-        login("nats://a", {"NATS_CA": str(tmp_path / "none")})
-    for wrong in ("http://a", "a:4222", ""):
-        with pytest.raises(UsageError, match="nats://HOST:4222"):
-            login(wrong, {})

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import socket
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
+import httpx
 import pytest
+import yaml
 
 from nlsom.testing.nats import NatsServer
 
@@ -84,3 +88,64 @@ async def test_a_worker_that_finds_no_server_says_so(society, unused_tcp_port):
     assert process.returncode == 4
     assert b"no NATS server at" in told
     assert b"Traceback" not in told
+
+
+KEY = "a-key-of-many-characters"
+COMPOSE = Path(__file__).parents[1] / "examples" / "nats" / "compose.yaml"
+
+
+async def test_the_commands_of_the_compose_file_make_a_society_that_answers(society, tmp_path):
+    """In a shell: no container engine is needed to see that the commands work together."""
+    told = yaml.safe_load(COMPOSE.read_text())
+    services = told["services"]
+    for service in services.values():
+        assert set(service.get("depends_on", ())) <= set(services)
+        assert {one.partition(":")[0] for one in service.get("volumes", ())} <= set(told["volumes"])
+        assert set(service.get("secrets", ())) <= set(told["secrets"])
+    keys = tmp_path / told["secrets"]["keys"]["file"]
+    keys.write_text(KEY + "\n")
+    places = {"vqa-democracy": society, "/cache": str(tmp_path / "cache"), "/data": str(tmp_path / "data")}
+    places |= {"/run/secrets/keys": str(keys), "0.0.0.0": "127.0.0.1"}
+    assert services["nats"]["command"] == ["-js", "-sd", "/data"]
+    async with NatsServer() as server:  # Given -js and -sd too.
+
+        def words(service):
+            program, *rest = services[service]["command"]
+            assert program == "nlsom"
+            return [places.get(word, word.replace("nats://nats:4222", server.url)) for word in rest]
+
+        command, *rest = words("experts")
+        assert command == "worker"
+        async with worker(*rest), worker(*rest):
+            port = free_port()
+            serving = await nlsom(*words("serve"), "--port", str(port))
+            try:
+                async with httpx.AsyncClient(
+                    headers={"Authorization": "Bearer a-key-of-many-characters"}
+                ) as client:
+                    url = f"http://127.0.0.1:{port}"
+                    answer = await once_there(serving, client.get, f"{url}/v1/models")
+                    assert [one["id"] for one in answer.json()["data"]] == ["panel"]
+                    asked = {"model": "panel", "messages": [{"role": "user", "content": "What?"}]}
+                    answer = await client.post(f"{url}/v1/chat/completions", json=asked, timeout=60)
+                    assert "cat" in answer.json()["choices"][0]["message"]["content"]
+            finally:
+                if serving.returncode is None:
+                    serving.terminate()
+                await serving.communicate()
+
+
+async def once_there(process, get, url):
+    """The answer of a server that may still be starting."""
+    while True:
+        assert process.returncode is None, await process.stderr.read()
+        try:
+            return await get(url)
+        except httpx.ConnectError:
+            await asyncio.sleep(0.1)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

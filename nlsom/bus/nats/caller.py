@@ -10,53 +10,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-import random
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic_core import to_json
 
 from nlsom.bus.nats.link import Link, Sender
 from nlsom.bus.nats.objects import Objects
-from nlsom.bus.nats.wire import WIRE, Packer, Row, files_of, mismatch, raised, read
-from nlsom.errors import BusClosed, DeadlineExceeded, NlsomError, UnknownAddress, WorkerLost, WorkerRefused
+from nlsom.bus.nats.packer import Row
+from nlsom.bus.nats.roster import Asked, Roster, Worker
+from nlsom.bus.nats.wire import files_of, raised, read
+from nlsom.errors import BusClosed, DeadlineExceeded, NlsomError, WorkerLost, WorkerRefused
 from nlsom.message import Said
-from nlsom.trace.contract import SCHEMA
 from nlsom.turn import Turn
 
 _INLINE = 128 * 1024
-_QUIET = 0.5
 _NEEDS = 5
-
-
-@dataclass(slots=True, eq=False)
-class _Asked:
-    """A turn in flight."""
-
-    number: int
-    turn: Turn
-    to: str
-    deadline: float | None
-    answer: asyncio.Future[Said | None]
-    worker: _Worker | None = None
-    sent: float = 0.0
-    needs: int = 0
-    refusals: dict[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(slots=True, eq=False)
-class _Worker:
-    """A worker as this process knows it."""
-
-    id: str
-    packer: Packer
-    heard: float
-    hosts: dict[str, str] = field(default_factory=dict[str, str])
-    flying: dict[int, _Asked] = field(default_factory=dict[int, _Asked])
-    out: list[_Asked] = field(default_factory=list[_Asked])
-    cancels: list[int] = field(default_factory=list[int])
 
 
 class Calling:
@@ -67,16 +36,10 @@ class Calling:
     ) -> None:
         self.id, self._inbox = id, f"{space}.c.{id}"
         self._link, self._objects = link, objects
-        self._space, self._society, self._patience = space, society, patience
+        self._space, self._patience = space, patience
         self._numbers = itertools.count(1)
-        self._asked: dict[int, _Asked] = {}
-        self._workers: dict[str, _Worker] = {}
-        self._hosts: dict[str, list[_Worker]] = defaultdict(list)
-        self._complaints: dict[str, str] = {}
-        self._identities: dict[str, str] = {}
-        self._looking: asyncio.Task[None] | None = None
-        self._news = asyncio.Event()
-        self._nobody = False
+        self._asked: dict[int, Asked] = {}
+        self._roster = Roster(link, id=id, space=space, society=society)
         self._chores: set[asyncio.Task[None]] = set()
         self._sender: Sender | None = None
 
@@ -89,13 +52,13 @@ class Calling:
     async def request(self, turn: Turn, to: str, deadline: float | None) -> Said | None:
         """Asks the agent at an address; see `Bus.request`."""
         loop = asyncio.get_running_loop()
-        asked = _Asked(next(self._numbers), turn, to, deadline, loop.create_future())
+        asked = Asked(next(self._numbers), turn, to, deadline, loop.create_future())
         self._asked[asked.number] = asked
         try:
             for ref in files_of(turn):
                 if not self._objects.has(ref):
                     await self._objects.put(ref.sha256, await turn.media.read(ref))
-            self._give(asked, self._choose(asked) or await self._find(asked))
+            self._give(asked, self._roster.choose(asked) or await self._find(asked))
             if deadline is None:
                 return await asked.answer
             try:
@@ -113,22 +76,11 @@ class Calling:
 
     async def describe(self, addresses: Sequence[str]) -> list[str]:
         """The identities of the agents at addresses; see `Bus.describe`."""
-        if any(not self._hosts.get(address) for address in addresses):
-            await self._look(set(addresses))
-        for address in addresses:
-            workers = self._hosts.get(address)
-            if not workers:
-                raise self._unknown(address)
-            named = {worker.hosts[address]: worker.id for worker in workers}
-            if len(named) > 1:
-                told = ", ".join(f"{worker!r} by {identity!r}" for identity, worker in named.items())
-                raise WorkerRefused(f"workers speak for {address!r} differently ({told}); stop one of them")
-            self._identities[address] = next(iter(named))
-        return [self._identities[address] for address in addresses]
+        return await self._roster.describe(addresses)
 
     async def beat(self, now: float, silence: float, beat: float) -> None:
         """Asks after what is in flight, and gives up workers that were silent for so many seconds."""
-        for worker in list(self._workers.values()):
+        for worker in list(self._roster.workers.values()):
             if not worker.flying:
                 worker.heard = now
             elif now - worker.heard > silence:
@@ -141,7 +93,7 @@ class Calling:
     def back(self) -> None:
         """NATS is back: nobody could be heard meanwhile."""
         now = asyncio.get_running_loop().time()
-        for worker in self._workers.values():
+        for worker in self._roster.workers.values():
             worker.heard = now
 
     async def close(self, reason: str) -> None:
@@ -150,17 +102,18 @@ class Calling:
             if not asked.answer.done():
                 asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
                 asked.answer.exception()  # Told to whoever waits; nobody may.
-        tasks = [*self._chores, *([self._looking] if self._looking else [])]
-        for task in tasks:
+        chores = list(self._chores)
+        for task in chores:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for worker in self._workers.values():
+        await asyncio.gather(*chores, return_exceptions=True)
+        await self._roster.close()
+        for worker in self._roster.workers.values():
             worker.out.clear()
             worker.cancels += worker.flying
             worker.flying.clear()
         if self._sender is not None:
             if not self._link.up:
-                self._workers.clear()
+                self._roster.workers.clear()
             await self._sender.close()
 
     def fail(self, reason: str) -> None:
@@ -169,7 +122,7 @@ class Calling:
             if not asked.answer.done():
                 asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
 
-    def _to(self, worker: _Worker) -> str:
+    def _to(self, worker: Worker) -> str:
         return f"{self._space}.w.{worker.id}"
 
     def _ring(self) -> None:
@@ -183,24 +136,14 @@ class Calling:
 
     # Where turns go.
 
-    def _choose(self, asked: _Asked) -> _Worker | None:
-        workers = self._hosts.get(asked.to)
-        if not workers:
-            return None
-        if len(workers) == 1 and not asked.refusals:
-            return workers[0]
-        willing = [worker for worker in workers if worker.id not in asked.refusals]
-        least = min((len(worker.flying) for worker in willing), default=0)
-        return random.choice([one for one in willing if len(one.flying) == least]) if willing else None  # noqa: S311
-
-    async def _find(self, asked: _Asked) -> _Worker:
-        await self._look({asked.to})
-        worker = self._choose(asked)
+    async def _find(self, asked: Asked) -> Worker:
+        await self._roster.look({asked.to})
+        worker = self._roster.choose(asked)
         if worker is None:
-            raise self._unknown(asked.to)
+            raise self._roster.unknown(asked.to)
         return worker
 
-    def _give(self, asked: _Asked, worker: _Worker) -> None:
+    def _give(self, asked: Asked, worker: Worker) -> None:
         if not worker.flying:
             worker.heard = asyncio.get_running_loop().time()
         asked.worker = worker
@@ -209,15 +152,15 @@ class Calling:
         worker.out.append(asked)
         self._ring()
 
-    async def _again(self, asked: _Asked) -> None:
+    async def _again(self, asked: Asked) -> None:
         """Asks elsewhere; a worker that was lost may also come back, or another take its place."""
         until = asyncio.get_running_loop().time() + self._patience
         while asked.number in self._asked and not asked.answer.done():
-            worker = self._choose(asked)
+            worker = self._roster.choose(asked)
             if worker is not None:
                 self._give(asked, worker)
                 return
-            if asked.refusals and self._hosts.get(asked.to):
+            if asked.refusals and self._roster.hosting(asked.to):
                 self._settle(asked, error=WorkerRefused("; ".join(asked.refusals.values())))
                 return
             if self._link.up and asyncio.get_running_loop().time() > until:
@@ -225,12 +168,12 @@ class Calling:
                 self._settle(asked, error=WorkerLost(what))
                 return
             if self._link.up:
-                await self._look({asked.to})
+                await self._roster.look({asked.to})
             await asyncio.sleep(0.05)
 
-    def _lost(self, worker: _Worker) -> None:
+    def _lost(self, worker: Worker) -> None:
         """Gives a worker up: its turns go elsewhere."""
-        self._forget(worker)
+        self._roster.forget(worker)
         flying, worker.flying = worker.flying, {}
         worker.out.clear()
         if flying:
@@ -241,49 +184,14 @@ class Calling:
             asked.worker = None
             self._do(self._again(asked))
 
-    def _forget(self, worker: _Worker) -> None:
-        self._workers.pop(worker.id, None)
-        for address in worker.hosts:
-            self._hosts[address] = [other for other in self._hosts[address] if other is not worker]
-
-    def _unknown(self, address: str) -> NlsomError:
-        if self._complaints:
-            return WorkerRefused(f"nobody answers for {address!r}: " + "; ".join(self._complaints.values()))
-        return UnknownAddress(address, sorted(name for name, workers in self._hosts.items() if workers))
-
-    async def _look(self, wanted: set[str]) -> None:
-        """Asks who is there, until all that are wanted are found or nobody else answers."""
-        while self._looking is not None:
-            await asyncio.shield(self._looking)
-            if all(self._hosts.get(address) for address in wanted):
-                return
-        self._looking = asyncio.create_task(self._look_once(wanted))
-        try:
-            await asyncio.shield(self._looking)
-        finally:
-            self._looking = None
-
-    async def _look_once(self, wanted: set[str]) -> None:
-        self._nobody = False
-        self._complaints.clear()
-        await self._link.send(f"{self._space}.who", b"{}", f"{self._inbox}.who")
-        while not self._nobody and not all(self._hosts.get(address) for address in wanted):
-            self._news.clear()
-            try:
-                async with asyncio.timeout(_QUIET):
-                    await self._news.wait()
-            except TimeoutError:
-                return
-
     # What comes back.
 
     async def _take(self, message: Any) -> None:
         where = message.subject.rpartition(".")[2]
         if message.headers and message.headers.get("Status") == "503":  # NATS: nobody listens there.
             if where == "who":
-                self._nobody = True
-                self._news.set()
-            elif (worker := self._workers.get(where)) is not None:
+                self._roster.nobody()
+            elif (worker := self._roster.workers.get(where)) is not None:
                 self._lost(worker)
             return
         try:
@@ -291,9 +199,9 @@ class Calling:
         except ValueError:
             return  # Somebody else's message on our subject; whoever waits is found by the next check.
         if told["t"] == "here":
-            self._meet(told)
+            self._roster.meet(told)
             return
-        worker = self._workers.get(told["worker"])
+        worker = self._roster.workers.get(told["worker"])
         if worker is not None:
             worker.heard = asyncio.get_running_loop().time()
         if told["t"] == "done":
@@ -303,33 +211,13 @@ class Calling:
             if told.get("closed"):
                 self._lost(worker)
             else:
-                self._forget(worker)  # It still answers what it has begun.
-                self._workers[worker.id] = worker
-                worker.hosts.clear()
+                self._roster.retire(worker)
         elif told["t"] == "state" and worker is not None:
             for number in told["unknown"]:
                 if (asked := worker.flying.pop(number, None)) is not None:
                     self._do(self._again(asked))
 
-    def _meet(self, told: Mapping[str, Any]) -> None:
-        """A worker tells whom it hosts."""
-        id = str(told["worker"])
-        if (complaint := mismatch(id, told, self._society)) is not None:
-            self._complaints[id] = complaint
-            self._news.set()
-            return
-        worker = self._workers.get(id)
-        if worker is None:
-            head = {"t": "turns", "wire": WIRE, "schema": SCHEMA, "society": self._society, "from": self.id}
-            now = asyncio.get_running_loop().time()
-            worker = self._workers[id] = _Worker(id, Packer(head, self._link.most - 1024), now)
-        for address, at in told["hosts"]:
-            if address not in worker.hosts:
-                self._hosts[address].append(worker)
-            worker.hosts[address] = told["identities"][at]
-        self._news.set()
-
-    def _outcome(self, worker: _Worker | None, number: int, kind: str, body: Any) -> None:
+    def _outcome(self, worker: Worker | None, number: int, kind: str, body: Any) -> None:
         asked = self._asked.get(number)
         if asked is None or asked.answer.done():
             return  # Another worker was first, or nobody waits any more.
@@ -356,13 +244,13 @@ class Calling:
             asked.refusals[worker.id] = body or f"worker {worker.id!r} does not host {asked.to!r} any more"
             self._do(self._again(asked))
 
-    async def _fetch(self, asked: _Asked, digest: str) -> None:
+    async def _fetch(self, asked: Asked, digest: str) -> None:
         try:
             self._settle(asked, said=Said.model_validate_json(await self._objects.get(digest)))
         except NlsomError as error:
             self._settle(asked, error=error)
 
-    def _settle(self, asked: _Asked, said: Said | None = None, error: Exception | None = None) -> None:
+    def _settle(self, asked: Asked, said: Said | None = None, error: Exception | None = None) -> None:
         if asked.worker is not None:
             asked.worker.flying.pop(asked.number, None)
         if asked.answer.done():
@@ -375,7 +263,7 @@ class Calling:
     # The way out.
 
     async def _flush(self) -> None:
-        for worker in list(self._workers.values()):
+        for worker in list(self._roster.workers.values()):
             if worker.cancels:
                 numbers, worker.cancels = worker.cancels, []
                 told = to_json({"t": "cancel", "from": self.id, "turns": numbers})
@@ -384,7 +272,7 @@ class Calling:
                 out, worker.out = worker.out, []
                 await self._send(worker, [asked for asked in out if asked.number in worker.flying])
 
-    async def _send(self, worker: _Worker, out: Sequence[_Asked]) -> None:
+    async def _send(self, worker: Worker, out: Sequence[Asked]) -> None:
         now = asyncio.get_running_loop().time()
         packed, refused = worker.packer.pack([self._row(asked, now) for asked in out])
         for row, why in refused:
@@ -402,7 +290,7 @@ class Calling:
                     continue
             await self._try_send(worker, worker.packer.encode(one, pack), one.numbers)
 
-    async def _try_send(self, worker: _Worker, data: bytes, numbers: Iterable[int]) -> None:
+    async def _try_send(self, worker: Worker, data: bytes, numbers: Iterable[int]) -> None:
         try:
             await self._link.send(self._to(worker), data, f"{self._inbox}.{worker.id}")
         except NlsomError as error:
@@ -413,6 +301,6 @@ class Calling:
             if (asked := self._asked.get(number)) is not None:
                 self._settle(asked, error=error)
 
-    def _row(self, asked: _Asked, now: float) -> Row:
+    def _row(self, asked: Asked, now: float) -> Row:
         left = None if asked.deadline is None else max(0.0, asked.deadline - now)
-        return Row(asked.number, asked.turn, asked.to, self._identities.get(asked.to), left)
+        return Row(asked.number, asked.turn, asked.to, self._roster.identities.get(asked.to), left)

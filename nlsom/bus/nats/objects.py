@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from typing import Any
 
-from nlsom.errors import Unavailable
+from nlsom.errors import MediaError, Unavailable
 from nlsom.media import MediaStore
 from nlsom.message import File, Image
 
@@ -54,7 +54,7 @@ class Objects:
             return
         try:
             await media.read(ref)
-        except Exception:  # noqa: BLE001 - whatever is wrong with the local copy, a new one is fetched
+        except MediaError:  # Not here yet, or damaged.
             data = await self.get(ref.sha256)
             name = ref.name if isinstance(ref, File) else ref.sha256
             await media.keep(data, media_type=ref.media_type, name=name)

@@ -18,7 +18,8 @@ from pydantic_core import from_json, to_json
 from nlsom.agent import Agent, identity
 from nlsom.bus.nats.link import Link, Sender
 from nlsom.bus.nats.objects import Objects
-from nlsom.bus.nats.wire import WIRE, Needed, Unpacker, failure, files_of, mismatch, read
+from nlsom.bus.nats.unpacker import Needed, Unpacker
+from nlsom.bus.nats.wire import WIRE, failure, files_of, mismatch, read
 from nlsom.errors import NlsomError, UsageError
 from nlsom.media import MediaStore
 from nlsom.message import Said
