@@ -14,7 +14,8 @@ from pathlib import Path
 
 from nlsom import Said, Turn
 from nlsom.bench.folder import RunFolder
-from nlsom.bench.run import Contender, Progress, Runner
+from nlsom.bench.progress import Progress
+from nlsom.bench.run import Contender, Runner
 from nlsom.bench.sample import Sample
 from nlsom.bench.sets import SampleSet, load_set
 from nlsom.testing.agents import panel

@@ -20,10 +20,11 @@ from pathlib import Path
 
 import httpx
 
+from nlsom.blueprint import Seat, VerdictBy
 from nlsom.member import Member
 from nlsom.phase import Ask, Inline
 from nlsom.rules import Plurality
-from nlsom.society import Seat, Society, VerdictBy
+from nlsom.society import Society
 from nlsom.testing.slow import Slow
 from nlsom_serve.app import Keys, Settings, opened_house
 from nlsom_serve.server import served

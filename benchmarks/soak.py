@@ -23,11 +23,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from nlsom.blueprint import VerdictBy
 from nlsom.bus.nats import NatsBus
 from nlsom.message import Said, Usage
 from nlsom.phase import Ask, Inline, Limits, Repeat
 from nlsom.rules import Decree
-from nlsom.society import Society, VerdictBy
+from nlsom.society import Society
 from nlsom.testing.agents import VOTE, panel
 from nlsom.testing.nats import NatsServer
 from nlsom.trace import SqliteTrace

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nlsom.agent import Agent
+    from nlsom.blueprint import Seat, VerdictBy
     from nlsom.bus import Bus, MemoryBus
     from nlsom.config import load
     from nlsom.errors import NlsomError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from nlsom.model import Completion, Model, Prompt, Settings
     from nlsom.phase import Ask, Hears, Inline, Limits, Repeat, Until
     from nlsom.running import run_sync
-    from nlsom.society import Seat, Society, VerdictBy
+    from nlsom.society import Society
     from nlsom.task import CaptionTask, Task, VqaTask
     from nlsom.trace import MemoryTrace, SqliteTrace, Trace
     from nlsom.turn import Turn
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "nlsom.agent": ("Agent",),
+    "nlsom.blueprint": ("Seat", "VerdictBy"),
     "nlsom.bus": ("Bus", "MemoryBus"),
     "nlsom.config": ("load",),
     "nlsom.errors": ("NlsomError",),
@@ -49,7 +51,7 @@ _HOMES = {
     "nlsom.model": ("Completion", "Model", "Prompt", "Settings"),
     "nlsom.phase": ("Ask", "Hears", "Inline", "Limits", "Repeat", "Until"),
     "nlsom.running": ("run_sync",),
-    "nlsom.society": ("Seat", "Society", "VerdictBy"),
+    "nlsom.society": ("Society",),
     "nlsom.task": ("CaptionTask", "Task", "VqaTask"),
     "nlsom.trace": ("MemoryTrace", "SqliteTrace", "Trace"),
     "nlsom.turn": ("Turn",),

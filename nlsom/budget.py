@@ -73,6 +73,29 @@ spending: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("spendi
 
 
 @dataclass(slots=True)
+class Calls:
+    """Calls of models begun in a turn, so that one that is cut off counts as what it was.
+
+    Attributes:
+        begun: How many; 0 while the first waits for a slot; None where no model told.
+        parent: Of the turn in which a nested society runs.
+    """
+
+    begun: int | None = None
+    parent: Calls | None = None
+
+    def add(self, calls: int) -> None:
+        """So many were begun, here and in the turns around; 0 says that one waits."""
+        self.begun = (self.begun or 0) + calls
+        if self.parent is not None:
+            self.parent.add(calls)
+
+
+calling: contextvars.ContextVar[Calls | None] = contextvars.ContextVar("calling", default=None)
+"""The calls of the turn in which this code runs."""
+
+
+@dataclass(slots=True)
 class Spent:
     """Running totals, in plain numbers: a value object an addition would cost more than a fast turn."""
 

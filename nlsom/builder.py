@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from nlsom import plugins
 from nlsom.agent import Agent
+from nlsom.blueprint import Seat
 from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
 from nlsom.member import Member
 from nlsom.model.contract import Model
@@ -24,7 +25,7 @@ from nlsom.phase import Ask
 from nlsom.reputation import Reputation
 from nlsom.rights import Knowing, Rights, revisable, votes
 from nlsom.rules import Plurality
-from nlsom.society import Seat, Society
+from nlsom.society import Society
 from nlsom.source import Path_, Source
 from nlsom.spec import MemberSpec, SocietySpec
 from nlsom.structure import Democracy, StructureSpec, shape_of

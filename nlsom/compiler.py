@@ -3,65 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from nlsom.agent import Agent
+from nlsom.blueprint import Blueprint
 from nlsom.errors import ConfigError, Fault, UsageError
-from nlsom.member import Member
 from nlsom.phase import Ask, Inline, Repeat
 from nlsom.program import Decision, Program, Rounds, Seating, Step, flatten
-from nlsom.rules import TieBreak
 from nlsom.structure import Democracy, Structure, StructureSpec
 from nlsom.task import Task
 from nlsom.template import Template
-from nlsom.verdict import Rule, SettlingRule
-
-if TYPE_CHECKING:
-    from nlsom.society import Society
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A member and the agent that speaks for it.
-
-    Attributes:
-        member: Who sits there.
-        agent: Who speaks for it.
-        limit: How many turns of it may run at once; None is without limit.
-    """
-
-    member: Member
-    agent: Agent
-    limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictBy:
-    """How the verdict comes about.
-
-    Attributes:
-        rule: Counts the votes.
-        name: What the rule is called in the verdict.
-        of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
-        over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
-        tie_break: What chooses among tied alternatives.
-        competence: Probability that a member is right, by name: its reputation.
-    """
-
-    rule: Rule
-    name: str
-    of: str | None = None
-    over: str | None = None
-    tie_break: TieBreak = "none"
-    competence: Mapping[str, float] = field(default_factory=dict[str, float])
+from nlsom.verdict import SettlingRule
 
 
 class Compiler:
     """Checks a society's declarations and binds them; tells all faults at once."""
 
-    def __init__(self, society: Society) -> None:
+    def __init__(self, society: Blueprint) -> None:
         self._society = society
         self._members = tuple(seat.member for seat in society.seats)
         self._seating = Seating(self._members, society.groups)
@@ -143,8 +100,6 @@ class Compiler:
         if unknown := sorted(name for name in template.reads if not _has(society.task, name)):
             told = f"{template.name}: a {society.task.kind} task has no {unknown[0]!r}"
             self._fault(f"{where}.prompt", told)
-        if ask.wait != "all" and ask.order != "together":
-            self._fault(f"{where}.wait", "`wait` is for members who are asked together, not in turn")
         who = self._select(ask.ask, f"{where}.ask")
         if ask.structure is not None:
             structure = self._built(ask.structure, f"{where}.structure")

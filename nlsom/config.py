@@ -10,13 +10,14 @@ from pathlib import Path
 from types import ModuleType
 
 from nlsom import plugins
+from nlsom.blueprint import VerdictBy
 from nlsom.builder import Builder
 from nlsom.bus import Bus
 from nlsom.errors import ConfigError, UsageError
 from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
-from nlsom.society import Reach, Society, VerdictBy
+from nlsom.society import Reach, Society
 from nlsom.source import Path_, Source, Tree, number, plain, read, read_file
 from nlsom.spec import in_file_order, read_spec
 from nlsom.template import Templates

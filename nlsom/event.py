@@ -53,7 +53,10 @@ class Abstained(_Event):
 
 
 class RoundClosed(_Event):
-    """A phase is over: how many of those who were asked replied."""
+    """A phase is over: how many were asked, and how many of them replied.
+
+    Whom an early end left unasked are not among them; those that it cut off are.
+    """
 
     kind: Literal["round_closed"] = "round_closed"
     phase: str

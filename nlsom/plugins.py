@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from nlsom.errors import ExtraMissing, NlsomError, PluginError
 
-Group = Literal["agents", "models", "tasks", "rules", "sets", "societies", "tools"]
+Group = Literal["agents", "models", "tasks", "rules", "scorers", "sets", "societies", "tools"]
 
 
 @cache

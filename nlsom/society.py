@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import uuid
@@ -10,22 +9,20 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
-from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
+from nlsom.blueprint import Blueprint, Seat
 from nlsom.bus import Bus, MemoryBus
-from nlsom.compiler import Compiler, Seat, VerdictBy
+from nlsom.compiler import Compiler
 from nlsom.errors import NlsomError, UsageError
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
-from nlsom.phase import Limits, Phase
+from nlsom.phase import Limits
 from nlsom.program import Program, Seating
 from nlsom.scheduler import Scheduler
-from nlsom.structure import Democracy, StructureSpec
-from nlsom.task import Task, VqaTask
-from nlsom.template import Templates
+from nlsom.task import Task
 from nlsom.trace.contract import SCHEMA, Trace
 from nlsom.verdict import Verdict
 
@@ -34,23 +31,13 @@ Reach = Callable[["Society"], AbstractAsyncContextManager[Bus]]
 
 
 @dataclass
-class Society:
-    """Members who hold mindstorms.
+class Society(Blueprint):
+    """Members who hold mindstorms: a blueprint, checked, with all it takes to run.
 
     Use it as an async context manager: that opens its agents and models, and closes them again. One society
     may hold many mindstorms at once.
 
     Attributes:
-        name: What it is called.
-        seats: Its members and their agents, in declaration order.
-        phases: The phases of a mindstorm.
-        verdict: How the verdict comes about.
-        structure: Whose messages may reach whom: made from the members.
-        task: The kind of task it works on.
-        limits: What a mindstorm may spend.
-        groups: Names that stand for several members, beside roles.
-        templates: Where prompts are found by name.
-        about: What it is, in a sentence.
         trace: Where outcomes are kept; opened and closed by whoever made it.
         bus: What carries its turns, to members who are hosted on it already, or a function that makes one
             for this society, to be opened and closed with it; if none is given, a bus within this process,
@@ -60,16 +47,6 @@ class Society:
         source: What it was read from, with all overrides; None for one made in Python.
     """
 
-    name: str
-    seats: Sequence[Seat]
-    phases: Sequence[Phase]
-    verdict: VerdictBy
-    structure: StructureSpec = field(default_factory=Democracy)
-    task: type[Task] = VqaTask
-    limits: Limits = field(default_factory=Limits)
-    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
-    templates: Templates = field(default_factory=lambda: Templates(()))
-    about: str = ""
     trace: Trace | None = None
     bus: Bus | Reach | None = None
     media: MediaStore = field(default_factory=MediaStore)
@@ -81,7 +58,6 @@ class Society:
         self._built = ""
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
-        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -272,12 +248,7 @@ class Society:
         if self.trace is None:
             yield self._schedule(uuid.uuid4().hex[:16], program, task, seed)
             return
-        id = self._id(program, task, seed)
-        # The same question with the same seed is the same mindstorm: whoever comes second waits, and then
-        # finds every outcome in the trace.
-        lock = self._one_at_a_time.setdefault(id, asyncio.Lock())
-        async with lock:
-            yield self._schedule(id, program, task, seed)
+        yield self._schedule(self._id(program, task, seed), program, task, seed)
 
     def _schedule(self, id: str, program: Program, task: Task, seed: int) -> Scheduler:
         assert self._bus is not None
@@ -288,7 +259,6 @@ class Society:
             seed=seed,
             bus=self._bus,
             agents=[seat.agent for seat in self.seats],
-            addresses=program.names,
             media=self.media,
             trace=self.trace,
             retry_failed=self.retry_failed,
@@ -323,6 +293,3 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
                 await society._open(own)  # pyright: ignore[reportPrivateUsage]
             stack.push_async_exit(society)
         yield
-
-
-__all__ = ["Seat", "Society", "VerdictBy", "narrowed", "opened_together"]

@@ -1,16 +1,24 @@
-"""A superstep: one phase under way, for the scheduler that runs it."""
+"""A superstep: members are asked together, and what they said is appended in declaration order."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Mapping, Sequence
 
-from nlsom.budget import Budget
-from nlsom.errors import NlsomError
+from nlsom.agent import checked
+from nlsom.budget import Budget, Calls, Cost, Priced, calling, spending
+from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
+from nlsom.event import Abstained, Asked, Spoke
 from nlsom.form import Form
-from nlsom.message import Message
+from nlsom.journal import Closing
+from nlsom.message import Message, Said, whole
 from nlsom.program import Step
+from nlsom.tool import has_effects
+from nlsom.trace.contract import Kind, Record
+from nlsom.trace.stored import read_stored
 from nlsom.turn import Turn
+from nlsom.underway import Underway
 from nlsom.verdict import Abstention
 
 LIMIT = "limit of seconds"
@@ -21,36 +29,353 @@ REFUSED = "over the budget of "
 """How the cause of an abstention begins that a budget is the reason for."""
 
 
-@dataclass(slots=True)
 class Superstep:
-    """One phase under way: its turns, what came of them, and whether it was closed early."""
+    """One phase under way, or the turn of one member where they are asked in turn.
 
-    step: Step
-    round: int
-    form: Form
-    turns: list[tuple[int, Turn]]
-    done: set[int] = field(default_factory=set[int])
-    messages: dict[int, Message] = field(default_factory=dict[int, Message])
-    missed: dict[int, Abstention] = field(default_factory=dict[int, Abstention])
-    meters: dict[int, Budget] = field(default_factory=dict[int, Budget])
-    tasks: list[asyncio.Task[None]] = field(default_factory=list["asyncio.Task[None]"])
-    closed: str | None = None
-    failed: NlsomError | None = None
+    Args:
+        storm: The mindstorm.
+        step: The phase.
+        round: From 1.
+        form: The shape of the answers.
+        turns: Who is asked, by place, and what, in declaration order.
+        stands: Whether failures stand, since what an earlier run made of them does.
 
-    @property
-    def alone(self) -> str:
-        """The one who is asked, where members are asked in turn; "" where they are asked together."""
-        return "" if self.step.ask.order == "together" else self.turns[0][1].member.name
+    Attributes:
+        messages: What was said, by place.
+        closed: Why it ended early, if it did.
+    """
 
-    def close(self, reason: str) -> None:
+    def __init__(
+        self,
+        storm: Underway,
+        step: Step,
+        round: int,
+        form: Form,
+        turns: Sequence[tuple[int, Turn]],
+        *,
+        stands: bool = False,
+    ) -> None:
+        self.messages: dict[int, Message] = {}
+        self.closed: str | None = None
+        self._storm, self._step, self._round, self._form = storm, step, round, form
+        self._turns, self._stands = turns, stands
+        # Who is asked, where members are asked in turn; "" where they are asked together.
+        self._alone = "" if step.ask.order == "together" else turns[0][1].member.name
+        self._done: set[int] = set()
+        self._missed: dict[int, Abstention] = {}
+        self._meters: dict[int, Budget] = {}
+        self._calls: dict[int, Calls] = {}
+        self._in_flight: dict[str, int] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failed: NlsomError | None = None
+        self._metered = not storm.budget.unlimited
+
+    async def run(self) -> None:
+        """Asks what has no outcome yet, waits as the phase says, and appends in declaration order.
+
+        Raises:
+            MemberFailed: A member failed and the society's file says `on_error: raise`.
+            BusClosed: The bus was closed meanwhile.
+            TraceError: The trace cannot be read or written.
+        """
+        storm = self._storm
+        earlier = storm.journal.closing(self._step.name, self._round, self._alone)
+        again = earlier is not None and storm.retry_failed and earlier.reason in (LIMIT, LATE)
+        stored = None if again else earlier
+        if earlier is not None:
+            self._in_flight = dict(earlier.in_flight)
+        asked = self._turns
+        if storm.journal.kept or self._metered:
+            asked = self._plan(await self._recall(stored), stored)
+        if stored is not None:
+            self.closed = stored.reason
+        elif asked:
+            # An earlier run may have been ended after it had enough, but before it could say so.
+            self._look()
+            if self.closed is None:
+                await self._ask(asked)
+        if self._failed is not None:
+            raise self._failed
+        if stored is None and (self.closed is not None or again):
+            await self._close()
+        if self.closed == LIMIT:
+            storm.cut = storm.cut or "seconds"
+        for at, _ in self._turns:
+            if (message := self.messages.get(at)) is not None:
+                storm.minutes.add(at, message)
+            elif (abstention := self._missed.get(at)) is not None:
+                storm.abstained.append(abstention)
+
+    # What an earlier run left
+
+    async def _recall(self, stored: Closing | None) -> Mapping[str, Record]:
+        """The outcomes that the trace holds of these turns, by key; failures only if they are to stand."""
+        return await self._storm.journal.outcomes(
+            [turn for _, turn in self._turns],
+            failures=not self._storm.retry_failed or stored is not None or self._stands,
+            elsewhere=stored is None,
+        )
+
+    def _plan(self, known: Mapping[str, Record], stored: Closing | None) -> list[tuple[int, Turn]]:
+        """Takes in what is known and reserves the rest, in declaration order; returns whom to ask.
+
+        The order is that of the first run, so the budget is spent the same way when a run is taken up again.
+        """
+        storm = self._storm
+        asked: list[tuple[int, Turn]] = []
+        for at, turn in self._turns:
+            record = known.get(turn.key)
+            if record is not None:
+                self._take_up(at, turn, record)
+            elif stored is not None:
+                continue
+            elif storm.journal.begun(turn.key) and not storm.retry_failed:
+                self._abstain(at, turn, "it may have run: an earlier run never heard back from it")
+            elif self._reserve(at, turn):
+                asked.append((at, turn))
+        return asked
+
+    def _take_up(self, at: int, turn: Turn, record: Record) -> None:
+        """Takes in an outcome from the trace."""
+        storm = self._storm
+        spent = Cost()
+        if record.kind == "replied":
+            if not storm.journal.holds(turn.key):
+                self._tell("reused", turn)
+            said = read_stored(Said, record.body)
+            self._heard(at, turn, said, record.body, again=True)
+            spent = Cost(said.usage.calls, said.usage.tokens)
+        elif record.kind == "abstained":
+            cause = record.body.decode()
+            if cause.startswith(REFUSED):
+                storm.cut = cause.removeprefix(REFUSED)
+            elif self._metered:
+                spent = self._price(at, turn)
+            self._miss(at, turn, cause)
+        else:
+            self._done.add(at)
+            calls = self._in_flight.get(turn.member.name)
+            if calls is None:
+                storm.saved += 1
+            else:
+                storm.total.calls += calls
+                spent = self._price(at, turn) if self._metered else spent
+        if self._metered:
+            storm.budget.take(spent)
+
+    # Budgets
+
+    def _price(self, at: int, turn: Turn) -> Cost:
+        agent = self._storm.agents[at]
+        return agent.cost(turn) if isinstance(agent, Priced) else Cost()
+
+    def _reserve(self, at: int, turn: Turn) -> bool:
+        """Takes the most that a turn can cost from the budget; a refused turn is recorded."""
+        if not self._metered:
+            return True
+        storm = self._storm
+        try:
+            cost = self._price(at, turn)
+        except Exception as error:  # noqa: BLE001
+            # The agent's own code, as much as what it says: the same policy holds.
+            self._fail(at, turn, _cause(error))
+            return False
+        limit = None
+        if cost != Cost():
+            limit = storm.cut or storm.budget.refuses(cost)
+        if limit is not None:
+            storm.cut = limit
+            self._abstain(at, turn, REFUSED + limit)
+            return False
+        # What a nested society takes while the turn runs goes through the turn's own meter as well, so that
+        # in the end exactly what the turn used is taken, and nothing twice.
+        meter = self._meters[at] = Budget(parent=storm.budget)
+        meter.take(cost)
+        return True
+
+    # Asking
+
+    async def _ask(self, asked: Sequence[tuple[int, Turn]]) -> None:
+        loop = asyncio.get_running_loop()
+        ends = [] if self._storm.deadline is None else [(self._storm.deadline, LIMIT)]
+        if self._step.ask.seconds is not None:
+            ends.append((loop.time() + self._step.ask.seconds, LATE))
+        timer = None
+        if ends:
+            end, reason = min(ends)
+            if end <= loop.time():
+                self._end(reason)
+                return
+            timer = loop.call_at(end, self._end, reason)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for at, turn in asked:
+                    self._tasks.append(group.create_task(self._take(at, turn)))
+        finally:
+            self._tasks.clear()
+            if timer is not None:
+                timer.cancel()
+        if self.closed is None and len(self._done) < len(self._turns):
+            for at, turn in asked:
+                if at not in self._done:
+                    # Nobody ended the phase, so the agent cancelled its own task: that is its failure.
+                    self._fail(at, turn, "the agent cancelled itself")
+
+    async def _take(self, at: int, turn: Turn) -> None:
+        """Asks one member, and turns whatever comes of it into an outcome."""
+        storm = self._storm
+        if storm.bus.observed:
+            storm.bus.publish(
+                Asked(
+                    mindstorm=storm.id,
+                    member=turn.member.name,
+                    phase=turn.phase,
+                    label=self._step.ask.label,
+                    round=turn.round,
+                    key=turn.key,
+                    ask=turn.ask,
+                )
+            )
+        if storm.journal.kept and has_effects(storm.agents[at]):
+            # Told before it runs: whoever takes this up after a crash must not run it twice.
+            self._tell("intent", turn)
+            await storm.journal.durable()
+        calls = self._calls[at] = Calls(parent=calling.get())
+        calling.set(calls)
+        meter = self._meters.get(at)
+        if meter is not None:
+            spending.set(meter)
+        try:
+            returned = await storm.bus.request(turn, to=turn.member.name)
+            answer = None if returned is None else checked(returned, turn.form)
+        except BusClosed as error:
+            self._stop(error)
+            return
+        except Exception as error:  # noqa: BLE001
+            # The one place where a member's failure meets the policy of the society's file.
+            self._fail(at, turn, _cause(error))
+            return
+        if answer is None:
+            self._abstain(at, turn, "nothing to say")
+            return
+        said, body = answer
+        storm.now.add(said.usage)
+        if meter is not None:
+            meter.settle(Cost(said.usage.calls, said.usage.tokens))
+        self._tell("replied", turn, body)
+        self._heard(at, turn, said, body, again=False)
+        if self._step.ask.wait != "all":
+            self._look()
+
+    # Outcomes
+
+    def _heard(self, at: int, turn: Turn, said: Said, body: bytes, *, again: bool) -> None:
+        """Makes a message for the others of what was said."""
+        storm = self._storm
+        message = Message(
+            said=said,
+            sender=turn.member.name,
+            label=self._step.ask.label,
+            phase=turn.phase,
+            round=turn.round,
+            digest=hashlib.sha256(turn.key.encode() + body).hexdigest(),
+        )
+        self._done.add(at)
+        self.messages[at] = message
+        storm.total.add(said.usage)
+        if not again:
+            storm.journal.note(message)
+        if storm.bus.observed:
+            storm.bus.publish(Spoke(mindstorm=storm.id, message=message, again=again))
+
+    def _fail(self, at: int, turn: Turn, cause: str) -> None:
+        """A member failed: the society's file says what that means."""
+        if self._step.on_error == "raise":
+            self._stop(MemberFailed(turn.member.name, turn.phase, turn.round, cause))
+        else:
+            self._abstain(at, turn, cause)
+
+    def _abstain(self, at: int, turn: Turn, cause: str) -> None:
+        cause = whole(cause)
+        self._tell("abstained", turn, cause.encode())
+        self._miss(at, turn, cause)
+        self._look()
+
+    def _miss(self, at: int, turn: Turn, cause: str) -> None:
+        """Makes an abstention for the verdict of what was not said."""
+        storm = self._storm
+        self._done.add(at)
+        abstention = Abstention(member=turn.member.name, phase=turn.phase, round=turn.round, cause=cause)
+        self._missed[at] = abstention
+        if storm.bus.observed:
+            storm.bus.publish(Abstained(mindstorm=storm.id, abstention=abstention))
+
+    def _tell(self, kind: Kind, turn: Turn, body: bytes = b"") -> None:
+        """Tells the trace of an outcome; if it cannot be told, the mindstorm ends with the trace's error."""
+        try:
+            self._storm.journal.tell(kind, turn, self._step.ask.label, body)
+        except TraceError as error:
+            self._stop(error)
+
+    # Early endings
+
+    def _look(self) -> None:
+        """Ends the phase once it has what its `wait` asks for; where members speak in turn, others look."""
+        if self._step.ask.wait == "all" or self._alone:
+            return
+        waiting = {at for at, _ in self._turns} - self._done
+        if reason := self._storm.enough(self._step, self._form, self.messages, waiting):
+            self._end(reason)
+
+    def _end(self, reason: str) -> None:
         """Ends the phase: whoever has not answered is cancelled."""
         if self.closed is None:
             self.closed = reason
-            for task in self.tasks:
+            for task in self._tasks:
                 task.cancel()
 
-    def fail(self, error: NlsomError) -> None:
+    def _stop(self, error: NlsomError) -> None:
         """Ends the mindstorm with an error."""
-        if self.failed is None:
-            self.failed = error
-            self.close("failed")
+        if self._failed is None:
+            self._failed = error
+            self._end("failed")
+
+    async def _close(self) -> None:
+        """Records that the phase ended early and who counted, before anything is made of it."""
+        reason = self.closed or ""
+        for at, turn in self._turns:
+            if at in self._done:
+                continue
+            if reason in (LIMIT, LATE):
+                self._abstain(at, turn, "no answer in time")
+            else:
+                self._tell("cancelled", turn, reason.encode())
+                self._done.add(at)
+                self._cut_off(at, turn)
+        counted = [turn.member.name for at, turn in self._turns if at in self.messages]
+        closing = Closing(reason, in_flight=self._in_flight)
+        self._storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
+        await self._storm.journal.durable()
+
+    def _cut_off(self, at: int, turn: Turn) -> None:
+        """Counts a cancelled turn as what it was: in flight, and so spent, or never begun, and so saved."""
+        storm, calls = self._storm, self._calls.get(at)
+        if calls is None or calls.begun == 0:
+            storm.saved += 1
+            if at in self._meters:
+                self._meters[at].settle(Cost())
+            return
+        # A model that counts no calls was asked once, if there is a model.
+        begun = int(isinstance(storm.agents[at], Priced)) if calls.begun is None else calls.begun
+        self._in_flight[turn.member.name] = begun
+        storm.now.calls += begun
+        storm.total.calls += begun
+
+
+def _cause(error: Exception) -> str:
+    try:
+        told = str(error)
+    except Exception:  # noqa: BLE001
+        # What an error says of itself is the agent's own code too, and can fail like all of it.
+        told = ""
+    return f"{type(error).__name__}: {told}" if told else type(error).__name__

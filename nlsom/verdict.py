@@ -105,7 +105,8 @@ class Verdict(Frozen):
         usage: Spent by the calls made now.
         usage_total: Spent by the whole mindstorm, stored replies of earlier runs included; its seconds are
             those of this run, since a trace stores no clock.
-        saved: Calls that a certain stop made unnecessary.
+        saved: Turns that the early end of a phase made unnecessary: nobody was asked, or waited for a model
+            and had not called it. What was in flight counts as spent.
         mindstorm: Its id.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from nlsom.form import (
     ApprovalForm,
@@ -138,30 +138,41 @@ def _uncounted(minutes: Minutes, voter: str, cause: str, over: str) -> Abstentio
     return Abstention(member=voter, phase=phase, round=number, cause=cause)
 
 
-def settled(program: Program, said: Sequence[Message], waiting: int, task: Task, form: Form) -> bool:
-    """Whether the rest cannot change the winner any more."""
-    rule = program.decision.rule
+def settled(
+    program: Program,
+    minutes: Minutes,
+    said: Mapping[int, Message],
+    waiting: Container[int],
+    task: Task,
+    form: Form,
+) -> bool:
+    """Whether those of the last phase who are still to vote cannot change the winner any more.
+
+    Args:
+        program: The program.
+        minutes: What was said before this phase.
+        said: What was said in it, by member.
+        waiting: Who is still to be heard in it.
+        task: The task.
+        form: The phase's form.
+    """
+    rule, decision = program.decision.rule, program.decision
     if not isinstance(rule, SettlingRule):
         return False
-    decision = program.decision
     named = decision.proposals is not None
-    votes = [
-        Vote(
-            m.sender,
-            m.said.ballot if named else _ballot(m.said, task)[0],
-            m.said.confidence,
-            decision.competence.get(m.sender),
-        )
-        for m in said
-    ]
-    outstanding: list[float | None] = [None] * waiting
-    if decision.competence:
-        # Who abstained is among them: that only makes the stop later, never wrong.
-        came = {vote.voter for vote in votes}
-        names = (program.members[at].name for at in decision.of)
-        outstanding = [decision.competence.get(name) for name in names if name not in came]
-    options = tuple(getattr(form, "options", ()))
-    alternatives = options if named else task.choices or options
+    earlier = {message.sender: message for message in minutes.labelled(decision.over)}
+    votes: list[Vote] = []
+    outstanding: list[float | None] = []
+    for at in decision.of:  # as `decide` will count them
+        name = program.members[at].name
+        competence = decision.competence.get(name)
+        if at in waiting:
+            outstanding.append(competence)
+        elif (message := said.get(at) or earlier.get(name)) is not None:
+            ballot = message.said.ballot if named else _ballot(message.said, task)[0]
+            votes.append(Vote(name, ballot, message.said.confidence, competence))
+    # An open question has no list of alternatives, however many were offered: only those voted for count.
+    alternatives = tuple(getattr(form, "options", ())) if named else task.choices
     return rule.settled(votes, outstanding, alternatives)
 
 

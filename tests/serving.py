@@ -18,11 +18,12 @@ import yaml
 from PIL import Image as Pillow
 
 from nlsom.agent import Agent
+from nlsom.blueprint import Seat, VerdictBy
 from nlsom.config import load
 from nlsom.member import Member
 from nlsom.phase import Ask, Inline
 from nlsom.rules import Plurality
-from nlsom.society import Seat, Society, VerdictBy
+from nlsom.society import Society
 from nlsom_serve.app import House, Keys, Settings, opened_house
 from nlsom_serve.server import served
 

@@ -1,6 +1,7 @@
 """Runs: a line a sample, resumable, failures counted and named."""
 
 import asyncio
+import io
 import json
 import math
 import random
@@ -15,8 +16,9 @@ from bench import questions, right_but, trio
 
 from nlsom.bench.compare import compare
 from nlsom.bench.folder import RunFolder
+from nlsom.bench.progress import Progress
 from nlsom.bench.report import page
-from nlsom.bench.run import Contender, Progress, Runner
+from nlsom.bench.run import Contender, Runner
 from nlsom.bench.sets import load_set
 from nlsom.bench.standing import standings
 from nlsom.errors import TraceError, UsageError
@@ -269,3 +271,38 @@ def _scores(run):
     (one,) = standings(RunFolder(run))
     keep = ("sample", "answer", "official", "lenient", "tied", "mindstorm")
     return json.dumps([line.model_dump(include=set(keep)) for line in one.lines]), one.figures
+
+
+async def test_a_full_disk_ends_the_run_and_no_line_is_lost_or_mixed_up(tmp_path, monkeypatch):
+    questions(tmp_path / "set", 6)
+    folder = RunFolder(tmp_path / "run")
+    runner = Runner(load_set("folder", tmp_path / "set" / "set.csv"), folder, concurrency=1)
+    contender = Contender.of(panel([Saying("yes")]))
+
+    class Filling(io.FileIO):
+        def write(self, raw):
+            fits = self.tell() < 1500
+            return super().write(raw if fits else raw[:40])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(folder.lines), "append", lambda lines: Filling(lines.path, "ab"))
+        with pytest.raises(OSError, match="No space left"):
+            await runner.run([contender])
+    done = [line.sample for line in folder.lines]
+    assert 0 < len(done) < 6
+    await runner.run([Contender.of(panel([Saying("yes")]))])
+    assert [line.sample for line in folder.lines] == [f"q{n}" for n in range(6)]
+    assert [line.sample for line in folder.lines][: len(done)] == done
+
+
+async def test_an_empty_set_is_refused(tmp_path):
+    (tmp_path / "set.csv").write_text("picture,question,answer\n", encoding="utf-8")
+    runner = Runner(load_set("folder", tmp_path), RunFolder(tmp_path / "run"))
+    with pytest.raises(UsageError, match="'folder' has no samples there"):
+        await runner.run([Contender.of(panel([Saying("yes")]))])
+
+
+def test_a_run_of_another_version_says_so(tmp_path):
+    (tmp_path / "config.json").write_text('{"schema_version": 9, "on": "x", "scorer": "vqa", "entrants": []}')
+    with pytest.raises(UsageError, match=r"config\.json: was written by another version of nlsom"):
+        RunFolder(tmp_path).config()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,24 @@ def test_the_doctor_says_what_to_do_about_what_is_missing(tmp_path):
     missing = [row for row in told if "is not here" in row["told"]]
     assert missing
     assert all(row["do"].startswith("nlsom models pull") for row in missing)
+
+
+def test_the_version_is_told():
+    assert nlsom("--version").stdout == f"nlsom {version('nlsom')}\n"
+
+
+def test_a_shell_completes_commands_and_the_names_of_societies():
+    def completed(words: str) -> str:
+        env = {**os.environ, "_NLSOM_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        env["COMP_CWORD"] = str(len(words.split()) - 1)
+        code = "import sys; from nlsom_serve.cli import main; sys.argv = ['nlsom']; main()"
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=env
+        ).stdout
+
+    assert completed("nlsom rep").split() == ["replay"]
+    assert completed("nlsom ask vqa-mon").split() == ["vqa-monarchy"]
+    assert "complete_bash" in nlsom("--show-completion", "bash").stdout
 
 
 def test_every_command_shows_an_example_in_its_help():

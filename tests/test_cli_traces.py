@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 
 import pytest
@@ -79,6 +80,30 @@ def test_prune_drops_what_it_is_told_to_and_nothing_on_a_dry_run(nlsom):
     assert [row["question"] for row in listed(nlsom)] == ["And?"]
     nlsom("traces", "prune", "run.sqlite", "--society", "panel", "--older-than", "0")
     assert listed(nlsom) == []
+
+
+def test_prune_drops_the_pictures_that_nobody_speaks_of_unless_they_are_new(nlsom, tmp_path):
+    def ask(*pictures):
+        words = [word for one in pictures for word in ("--image", f"sample:{one}")]
+        nlsom("ask", "panel.yaml", "Who?", "--choices", "cat,dog", "--trace", "run.sqlite", "-q", *words)
+
+    def pictures():
+        return {path.name for path in (tmp_path / "run.sqlite.media").glob("*/*")}
+
+    ask("cat")
+    (cat,) = pictures()
+    ask("cat", "coffee")
+    only_cat, both = [row["mindstorm"] for row in listed(nlsom)][-2:]
+    assert "1 stay that were added within a day" in nlsom("traces", "prune", "run.sqlite", both)
+    assert len(pictures()) == 2
+    for path in (tmp_path / "run.sqlite.media").glob("*/*"):
+        os.utime(path, (1e9, 1e9))
+    nlsom("traces", "prune", "run.sqlite", "--older-than", "99")
+    assert pictures() == {cat}, "one is still spoken of"
+    ask("cat")  # Adding it again makes it young, also where the mindstorm is only replayed.
+    told = json.loads(nlsom("traces", "prune", "run.sqlite", only_cat, "--json"))
+    assert (told["pictures"], told["young_pictures"]) == (0, 1)
+    assert pictures() == {cat}
 
 
 def test_verify_says_what_is_damaged_and_fails(nlsom):

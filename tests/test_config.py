@@ -118,7 +118,6 @@ class TestFaults:
             ({"prompt": "anwser"}, "prompt"),
             ({"prompt": {"text": "{{ task.quesion }}"}}, "a vqa task has no 'quesion'"),
             ({"hears": {"label": "nothing"}}, "no phase is labelled 'nothing'"),
-            ({"wait": "certain", "order": "in_turn"}, "asked together"),
             ({"form": {"text": {"max_tokns": "3"}}}, "max_tokns"),
             ({"form": {"json": "{not json"}}, "Expecting|JSON"),
             ({"form": {"json": "[" * 100_000}}, "too deeply nested"),

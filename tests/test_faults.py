@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from nlsom.blueprint import VerdictBy
 from nlsom.budget import Cost
 from nlsom.bus.nats import NatsBus
 from nlsom.errors import TraceError
@@ -26,7 +27,7 @@ from nlsom.message import Data, Said, Usage
 from nlsom.model.http import HttpModel
 from nlsom.phase import Ask, Hears, Inline, Limits, Repeat
 from nlsom.rules import Decree, Plurality
-from nlsom.society import Society, VerdictBy
+from nlsom.society import Society
 from nlsom.testing.agents import panel
 from nlsom.testing.behaviours import busy, cut, drip, ok, status
 from nlsom.testing.bus import until

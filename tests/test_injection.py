@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
+from nlsom.blueprint import Seat
 from nlsom.config import load
 from nlsom.member import Member
 from nlsom.message import Said
 from nlsom.model.prompt import render
-from nlsom.society import Seat, Society
+from nlsom.society import Society
 from nlsom.testing.scripted import Scripted
 from nlsom.testing.turns import make_message, make_turn
 from nlsom.turn import Turn

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from nlsom.blueprint import Seat
 from nlsom.member import Member
 from nlsom.message import Image, Said
 from nlsom.phase import Ask, Hears, Inline, Limits, Repeat
-from nlsom.society import Seat
 from nlsom.structure import STRUCTURES
 from nlsom.task import CaptionTask, VqaTask
 from nlsom.testing.agents import Saying, panel

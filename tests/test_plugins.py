@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import nlsom
 from nlsom import plugins
+from nlsom.bench.scores import scorer
+from nlsom.bench.sets import load_set, set_names
 from nlsom.errors import ConfigError, ExtraMissing, PluginError
 
 CODE = """
@@ -40,6 +44,18 @@ class FirstWins:
         names = [vote.ballot.choice for vote in votes if vote.ballot]
         return Count(winners=tuple(names[:1]), tally=dict.fromkeys(names, 1.0), cast=len(names))
 
+from nlsom.bench.scores import Score
+from nlsom.bench.scores.contract import PerSample
+from nlsom.bench.sets import Files, Question, Spec
+
+RIDDLES = Spec(
+    name="riddles", about="Riddles.", scorer="strict", licence="yours", source="a friend",
+    layouts=(Files("riddles.jsonl"),), convert=Question(id="key", ask="riddle", answers="answers[].text"),
+)
+
+def strict():
+    return PerSample("strict", lambda said, sample: Score(float(said == sample.answers[0]), 0.0, said, "as it is"))
+
 class Fussy:
     def __init__(self) -> None:
         raise KeyError("no such thing")
@@ -61,6 +77,11 @@ riddle = stranger:Riddle
 notask = stranger:Parrot
 [nlsom.rules]
 first_wins = stranger:FirstWins
+[nlsom.sets]
+riddles = stranger:RIDDLES
+noset = stranger:Parrot
+[nlsom.scorers]
+strict = stranger:strict
 [nlsom.societies]
 stranger = stranger_societies
 """
@@ -153,3 +174,18 @@ def test_nothing_is_imported_before_it_is_named():
     sys.modules.pop("stranger", None)
     assert "parrot" in plugins.installed("agents")
     assert "stranger" not in sys.modules
+
+
+def test_a_set_and_a_scorer_of_a_package_are_used_by_name(tmp_path):
+    line = {"key": "r1", "riddle": "What has hands?", "image": "https://example.org/1.png"}
+    (tmp_path / "riddles.jsonl").write_text(json.dumps(line | {"answers": [{"text": "a clock"}]}))
+    (sample,) = load_set("riddles", tmp_path)
+    assert (sample.id, sample.task.question, sample.answers) == ("r1", "What has hands?", ("a clock",))
+    totals = scorer(load_set("riddles", tmp_path).spec.scorer).total(["a clock"], [sample])
+    assert totals.figures["strict"].official == 1
+    assert "riddles" in set_names()
+
+
+def test_a_set_that_is_none_is_told():
+    with pytest.raises(PluginError, match="'noset' .of sets. is type, not a Spec"):
+        load_set("noset")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
@@ -364,8 +365,7 @@ def _child(path, after: int | None) -> tuple[list[str], dict | None]:
                 continue
             asked.append(line.strip())
             if len(asked) == after:
-                child.send_signal(signal.SIGKILL)
-                break
+                child.send_signal(signal.SIGKILL)  # And read on: it goes on asking until the signal arrives.
     assert after is not None or child.returncode == 0
     return asked, verdict
 
@@ -388,6 +388,29 @@ def test_a_killed_process_costs_at_most_the_calls_in_flight(tmp_path):
     assert verdict == expected
     assert len(seen) == total, "each turn of the whole run was asked, and no other"
     assert asyncio.run(_damaged(path)) == []
+
+
+def test_two_processes_that_resume_the_same_mindstorm_ask_for_each_turn_once(tmp_path):
+    asked, expected = _child(tmp_path / "whole.sqlite", None)
+    path = tmp_path / "shared.sqlite"
+    _child(path, 5)
+    stored = asyncio.run(_stored(path))
+    with ThreadPoolExecutor() as pool:
+        told = list(pool.map(_child, [path, path], [None, None]))
+    assert [verdict for _, verdict in told] == [expected, expected]
+    now = Counter(key for keys, _ in told for key in keys)
+    assert set(now.values()) == {1}
+    assert set(now) == set(asked) - stored
+    assert asyncio.run(_damaged(path)) == []
+
+
+async def test_two_societies_over_one_trace_ask_for_each_turn_of_the_same_mindstorm_once():
+    trace, asked = MemoryTrace(), Counter()
+    phases = (TALK, ask(form="answer"))
+    async with society(trace, asked, phases) as one, society(trace, asked, phases) as two:
+        first, second = await asyncio.gather(*(each.ask("What?", choices=CHOICES) for each in (one, two)))
+    assert plain(first) == plain(second)
+    assert set(asked.values()) == {1}
 
 
 async def _stored(path) -> set[str]:

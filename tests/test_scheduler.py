@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nlsom.blueprint import VerdictBy
 from nlsom.budget import Budget, Cost, spending
 from nlsom.bus import MemoryBus
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
@@ -18,7 +19,6 @@ from nlsom.message import Choice, Data, Message, Said, Text, Usage
 from nlsom.mindstorm import Mindstorm
 from nlsom.phase import Ask, Hears, Inline, Limits, Repeat, Until
 from nlsom.rules import Decree, Plurality
-from nlsom.society import VerdictBy
 from nlsom.task import VqaTask
 from nlsom.testing.agents import Failing, Hanging, Saying, panel
 from nlsom.testing.bus import until
@@ -151,7 +151,7 @@ class TestWaiting:
         slow = Hanging()
         verdict, events = await storm(panel([Saying("yes"), slow, Saying("yes")], (ask(wait=2),)))
         assert verdict.answer == "yes"
-        assert (verdict.saved, slow.cancelled) == (1, 1)
+        assert (verdict.saved, slow.cancelled) == (0, 1)  # it was in flight
         assert verdict.abstained == ()
         assert [e.replied for e in events if isinstance(e, RoundClosed)] == [2]
 
@@ -160,7 +160,7 @@ class TestWaiting:
         agents = [Saying("cat"), Saying("cat"), slow[0], Saying("cat"), slow[1]]
         verdict, _ = await storm(panel(agents, (ask(form="answer", wait="certain"),)), choices=CHOICES)
         assert verdict.answer == "cat"
-        assert verdict.saved == 2
+        assert verdict.saved == 2 - slow[0].asked - slow[1].asked
         assert slow[0].cancelled == 1
         assert slow[1].cancelled == slow[1].asked
 
@@ -176,7 +176,7 @@ class TestWaiting:
         verdict, _ = await storm(panel(agents, (ask(form="answer", wait="certain"),)), choices=CHOICES)
         assert verdict.answer == "cat"
         assert slow.cancelled == slow.asked
-        assert verdict.saved == 1
+        assert verdict.saved == 1 - slow.asked
 
     async def test_whoever_is_late_in_a_phase_abstains(self):
         slow = Hanging()
@@ -724,7 +724,6 @@ class TestConcurrency:
             assert len(agent.turns) == 1
             assert {verdict.answer for verdict in verdicts} == {"yes"}
             assert agent.most == 1
-            assert not society._one_at_a_time, "locks of mindstorms that are over are gone"
 
     async def test_without_a_trace_each_is_asked(self):
         agent = Saying("yes", seconds=0.005)

@@ -3,6 +3,7 @@
 
 import asyncio
 import base64
+import gzip
 import io
 import json
 import struct
@@ -80,6 +81,10 @@ def bodies():
         "single quotes": b"{'model': 'x'}", "null byte": b'{"model": "x"}\0', "two values": b"{}{}",
         "bare surrogate": b'{"model": "society/trio", "messages": [{"role": "user", "content": "\\ud800"}]}',
         "surrogate key": b'{"\\ud800": 1}', "bom": b'\xef\xbb\xbf{}', "form": b"model=x&messages=y",
+        "a key twice": b'{"model": "society/trio", "model": "x", "messages": []}',
+        "a key twice inside": b'{"model": "society/trio", "messages": [{"role": "system", "role": "user", "content": "x"}]}',
+        "gzip": gzip.compress(b'{"model": "society/trio"}'), "utf-7": b"+AHs-", "control": b'{"model": "\x01"}',
+        "hex number": b'{"seed": 0x10}', "plus": b'{"seed": +1}', "trailing comma": b'{"model": "x",}',
         "xml": b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
     }.items():  # fmt: skip
         yield Hostile(f"body {name}", 400, body)
@@ -93,12 +98,14 @@ def fields():
     wrong = {
         "model": [None, 1, [], {}, True], "messages": [None, "x", {}, [], [1], [[]], [{}], [{"role": "user"}] * 2001],
         "seed": [1.5, "1", True, [], 2**63, -(2**63) - 1, 10**400], "n": [0, -1, 9, 1.5, "2", [], True],
-        "max_tokens": [0, -1, "5", 1e9, 2**31], "temperature": [-1, 3, "hot", []], "top_p": [-0.1, 2, "x"],
-        "stream": ["yes", 1, []], "stop": [1, {}, ["x"] * 17, [1]], "stream_options": ["x", {"y": 1}, []],
+        "max_tokens": [0, -1, "5", 1e9, 2**31, 10**400], "temperature": [-1, 3, "hot", []], "top_p": [-0.1, 2, "x"],
+        "stream": ["yes", 1, []], "stop": [1, {}, ["x"] * 17, [1], ["x"] * 10_000],
         "response_format": ["json", {"type": "xml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": 1}],
         "nlsom": [1, "x", {"x": 1}, {"limits": {"seconds": 0}}, {"limits": {"tokens": -1}}, {"limits": {"calls": 0.5}},
                   {"choices": ["a", "a"]}, {"choices": [""]}, {"choices": [1]}, {"choices": ["x"] * 501},
                   {"limits": {"seconds": 1e12}}],
+        "max_completion_tokens": [0, 10**30, True], "presence_penalty": [2.1, "x"], "stream_options": [1, "x", {"y": 1}, []],
+        "chat_template_kwargs": ["x", [1]], "user": [1, {}], "modalities": [["audio"], "text"], "store": ["no"],
         "nonsense": [1], "__class__": ["x"], "tools": [[{"x": 1}]], "logit_bias": [{"1": 2}], "metadata": ["x"],
     }  # fmt: skip
     for name, values in wrong.items():
@@ -126,6 +133,11 @@ def fields():
         "\u0000",
         "society/TRIO",
         "*",
+        "society/trio\u202e",
+        "society/\uff54\uff52\uff49\uff4f",
+        "society/tri\u03bf",
+        "..\\..\\trio",
+        "society/%74rio",
     ):
         yield Hostile(f"model {name!r}", 404, {"model": name, "messages": ask})
 
@@ -149,6 +161,12 @@ def pictures():
         "upper": "HTTP://127.0.0.1/x.png", "nat64": "http://[64:ff9b::7f00:1]/",
     }.items():  # fmt: skip
         yield Hostile(f"picture {name}", 400, chat(with_picture("Well?", url)))
+    for host in ("0", "127.0.0.1.", "[::ffff:7f00:1]", "[::]", "172.16.0.1", "100.64.0.1", "192.168.1.1",
+                 "224.0.0.1", "255.255.255.255", "[fd00::1]", "[2002:7f00:1::]", "127\u30020\u30020\u30021",
+                 "\u2460\u2461\u2466.0.0.1", "a" * 300, "\u202elocalhost"):  # fmt: skip
+        yield Hostile(f"picture at host {host!r}", 400, chat(with_picture("Well?", f"http://{host}/x.png")))
+    yield Hostile("a stream of nine", 400, chat("Well?", stream=True, n=9))
+    yield Hostile("a stream of a bomb", 400, chat(with_picture("Well?", bomb(50_000, 50_000)), stream=True))
     yield Hostile("nine pictures", 400, chat(many))
     yield Hostile("picture: a number", 400, chat([{"type": "image_url", "image_url": {"url": 5}}]))
     yield Hostile("picture: a text", 400, chat([{"type": "image_url", "image_url": png()}]))
@@ -184,6 +202,15 @@ def paths():
     yield Hostile("turn with a bad key", 400, {"answer": "x"}, f"/v1/mindstorms/{ZERO}/turns/x")
     for method in ("GET", "PUT", "DELETE", "PATCH", "TRACE"):
         yield Hostile(f"{method} chat", 405, b"", CHAT, method)
+    for name in ("../../etc/passwd", "trio/../trio", "trio\0", "", "TRIO", "\u202etrio"):
+        yield Hostile(f"native society {name!r}", 404, {"society": name, "question": "x"}, "/v1/mindstorms")
+    native = {"society": "trio", "question": "x"}
+    for name, value in {
+        "images": ["x", [1], [None]], "choices": [[""], ["a", "a"], [1], "ab"], "seed": [True, "1", 2**64, 0.5],
+        "wait": ["yes", 1], "find_choices": [1], "context": [None, []], "limits": [{"x": 1}, {"seconds": -1}, {"calls": True}, 5],
+    }.items():  # fmt: skip
+        for number, one in enumerate(value):
+            yield Hostile(f"native {name} #{number}", 400, {**native, name: one}, "/v1/mindstorms")
     for body in ({}, {"society": "none"}, {"society": "trio"}, {"society": "trio", "question": "x", "y": 1}):
         status = 404 if body.get("society") == "none" else 400
         yield Hostile(f"native {body}", status, body, "/v1/mindstorms")
@@ -209,6 +236,10 @@ def headers():
     for id in ("-1", "x", "1;2", "9" * 20, "\u00b2"):
         path = f"/v1/mindstorms/{ZERO}/events"
         yield Hostile(f"last event {id!r}", 400, b"", path, "GET", {"Last-Event-ID": id})
+    for name, value in {
+        "Transfer-Encoding": "gzip", "Transfer-Encoding ": "chunked", "Content-Length": "5, 6", "X y": "1", "": "1",
+    }.items():  # fmt: skip
+        yield Hostile(f"header {name!r}: {value}", 400, b"", headers={**JSON, name: value})
     yield Hostile("a huge header", 431, b"", "/v1/models", "GET", {"X-Large": "x" * 100_000})
 
 

@@ -109,6 +109,20 @@ async def test_usage_sums_every_member_with_cached_tokens(tmp_path):
     assert len({one["mindstorm"] for one in told["nlsom"]}) == 2
 
 
+async def test_a_stream_of_several_answers_says_which_each_chunk_belongs_to(sdk):
+    stream = await sdk.chat.completions.create(
+        model="society/trio", messages=[{"role": "user", "content": "Which? A. cat B. dog"}], stream=True, n=3
+    )
+    content = {0: "", 1: "", 2: ""}
+    ends = []
+    async for chunk in stream:
+        for choice in chunk.choices:
+            content[choice.index] += choice.delta.content or ""
+            ends += [choice.index] if choice.finish_reason else []
+    assert content == {0: "cat", 1: "cat", 2: "cat"}
+    assert sorted(ends) == [0, 1, 2]
+
+
 async def test_the_same_seed_is_the_same_mindstorm_and_costs_nothing_twice(tmp_path):
     agent = Slow(usage=Usage(calls=1, prompt_tokens=10, completion_tokens=1))
     async with serving(tmp_path, one_phase([agent], name="trio")) as (client, _):
@@ -258,7 +272,10 @@ async def test_parameters_that_mean_nothing_here_are_ignored(server):
         "temperature": 0.5, "top_p": 0.9, "presence_penalty": 0, "frequency_penalty": 0.1, "user": "u",
         "metadata": {"a": "b"}, "store": False, "service_tier": "auto", "reasoning_effort": "low",
         "parallel_tool_calls": True, "top_k": 5, "min_p": 0.1, "repetition_penalty": 1.1,
-        "modalities": ["text"],
+        "modalities": ["text"], "chat_template_kwargs": {"enable_thinking": False},
+        "skip_special_tokens": True,
+        "mm_processor_kwargs": {"min_pixels": 1},
+        "media_io_kwargs": {"video": {"num_frames": 8}},
         "tools": [], "tool_choice": "auto", "logprobs": False,
     }  # fmt: skip
     assert (await client.post(CHAT, json=chat("Well?", **ignored))).status_code == 200

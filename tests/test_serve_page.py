@@ -17,6 +17,8 @@ from nlsom_serve.app import Keys
 
 pytestmark = pytest.mark.browser
 
+expect.set_options(timeout=60_000)  # a machine that does much else at once is slow, not wrong
+
 KEY = "a-key-of-our-own-0001"
 
 
@@ -33,7 +35,7 @@ async def browsing(url, **options):
             "request", lambda asked: asked.url.startswith((url, "data:", "blob:")) or wrong.append(asked.url)
         )
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(60_000)
         await page.goto(url)
         try:
             yield page

@@ -168,10 +168,16 @@ from nlsom.trace import SqliteTrace
 
 async def main(path, name):
     async with SqliteTrace(path) as trace:
-        await trace.open(header("both"))
+        await trace.open(header(name))
         for number in range(30):
-            trace.append(record(f"{name} {number}", mindstorm="both"))
+            trace.append(record(f"{name} {number}", mindstorm=name))
             await trace.durable()
+        known = await trace.open(header("both"))
+        assert len(known.outcomes) % 10 == 0, "one after the other"
+        for number in range(10):
+            trace.append(record(f"{name} {number} both", mindstorm="both"))
+            await asyncio.sleep(0.002)
+        trace.leave("both")
 
 sys.stdin.readline()
 asyncio.run(main(*sys.argv[1:]))
@@ -189,7 +195,9 @@ async def test_processes_that_make_the_same_file_at_once_all_write_it_and_the_ch
     ended = await asyncio.gather(*(maker.communicate(b"\n") for maker in makers))
     assert [maker.returncode for maker in makers] == [0] * 4, ended
     async with SqliteTrace(path) as trace:
-        assert len([one async for one in trace.records("both")]) == 120
+        assert len([one async for one in trace.records("both")]) == 40
+        for name in "0123":
+            assert len([one async for one in trace.records(name)]) == 30
         assert await trace.verify() == []
 
 
@@ -203,6 +211,11 @@ async def test_pruning_keeps_the_replies_that_others_reuse(tmp_path):
         trace.append(record("a", "reused", mindstorm="two", body=b""))
         trace.append(record("d", mindstorm="two"))
         trace.append(record("d", "reused", mindstorm="three", body=b""))
+        with pytest.raises(TraceError, match="'one' is at work"):
+            await trace.prune(["one", "two"])
+        for storm in ("one", "two", "three"):
+            trace.leave(storm)
+        await trace.durable()
         pruned = await trace.prune(["one"])
         assert (pruned.mindstorms, pruned.records, pruned.kept) == (1, 2, 1)
         assert [one.mindstorm async for one in trace.mindstorms()] == ["two", "three"]
@@ -236,6 +249,8 @@ async def test_a_kept_reply_that_was_changed_is_damage(tmp_path):
         await trace.open(header("two"))
         trace.append(record("a", mindstorm="one"))
         trace.append(record("a", "reused", mindstorm="two", body=b""))
+        trace.leave("one")
+        await trace.durable()
         await trace.prune(["one"])
     with sqlite3.connect(path) as forger:
         forger.execute("UPDATE records SET body = x'7b7d' WHERE kind = 'replied'")
@@ -244,14 +259,30 @@ async def test_a_kept_reply_that_was_changed_is_damage(tmp_path):
         assert await trace.verify() == ["two"]
 
 
-async def test_what_a_process_writes_after_its_mindstorm_was_pruned_is_refused(tmp_path):
+async def test_a_mindstorm_that_another_process_is_at_work_on_is_not_pruned(tmp_path):
+    path = tmp_path / "run.sqlite"
+    async with SqliteTrace(path) as trace, SqliteTrace(path) as other:
+        await trace.open(header())
+        with pytest.raises(TraceError, match="'storm' is at work"):
+            await other.prune(["storm"])
+        trace.append(record("a"))
+        trace.leave("storm")
+        await trace.durable()
+        assert (await other.prune(["storm"])).records == 1
+
+
+async def test_what_is_written_after_its_mindstorm_was_taken_out_by_hand_is_refused(tmp_path):
     path = tmp_path / "run.sqlite"
     trace = SqliteTrace(path)
     await trace.open(header())
-    async with SqliteTrace(path) as other:
-        await other.prune(["storm"])
+    await trace.durable()
+    with sqlite3.connect(path) as vandal:
+        vandal.execute("DELETE FROM mindstorms")
+    vandal.close()
     trace.append(record("a"))
     with pytest.raises(TraceError, match="pruned meanwhile"):
         await trace.durable()
+    with pytest.raises(TraceError, match="pruned meanwhile"):
+        trace.append(record("b"))
     with pytest.raises(TraceError):
         await trace.close()

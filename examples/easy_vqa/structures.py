@@ -18,7 +18,8 @@ from witness import COLOURS, Witness, colour, shape, where
 from nlsom import Member, Model, Seat
 from nlsom.bench.equal_cost import markdown, run_all
 from nlsom.bench.folder import RunFolder
-from nlsom.bench.run import Progress, Runner
+from nlsom.bench.progress import Progress
+from nlsom.bench.run import Runner
 from nlsom.bench.sample import Sample
 from nlsom.bench.sets import SETS, open_set
 from nlsom.bench.sets.fields import Row

@@ -12,10 +12,11 @@ from nlsom.bench.run import Contender, Runner
 from nlsom.bench.standing import Column, Standing, standings
 from nlsom.bench.stats import Interval, bootstrap
 from nlsom.bench.structures import ANSWER, Cast, Structures
+from nlsom.blueprint import Seat, VerdictBy
 from nlsom.errors import UsageError
 from nlsom.phase import Ask, Hears, Inline
 from nlsom.rules import Decree
-from nlsom.society import Seat, Society, VerdictBy
+from nlsom.society import Society
 
 
 @dataclass(frozen=True, slots=True)

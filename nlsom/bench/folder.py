@@ -152,12 +152,19 @@ class RunFolder:
         file = self.path / "config.json"
         try:
             return Config.model_validate_json(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise UsageError(
                 f"{self.path}: holds no run; `nlsom bench run … -o {self.path}` makes one"
             ) from None
         except ValidationError as error:
-            raise UsageError(f"{file}: {error.errors(include_url=False)[0]['msg']}") from None
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            if field == "schema_version":
+                raise UsageError(
+                    f"{file}: was written by another version of nlsom (field schema_version: "
+                    f"{first['msg']}); read it with that version, or give another folder"
+                ) from None
+            raise UsageError(f"{file}: {field}{': ' if field else ''}{first['msg']}") from None
 
     def begin(self, config: Config) -> Config:
         """Writes down what is run, or checks that it is what was begun here.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
@@ -166,7 +168,10 @@ class Lines:
                     yield Line.model_validate_json(raw)
                 except ValidationError as error:
                     first = error.errors(include_url=False)[0]
-                    raise UsageError(f"{self.path}, line {number}: {first['loc']}: {first['msg']}") from None
+                    field = ".".join(map(str, first["loc"]))
+                    raise UsageError(
+                        f"{self.path}, line {number}: {field}{': ' if field else ''}{first['msg']}"
+                    ) from None
 
     def last(self) -> Iterator[Line]:
         """The lines that count, one a place, in the order they were written; reads the file twice."""
@@ -176,6 +181,16 @@ class Lines:
     def append(self) -> FileIO:
         """The file, open to write whole lines at its end, unbuffered."""
         return open(self.path, "ab", buffering=0)
+
+    def write(self, line: Line, file: FileIO) -> None:
+        """Writes a line in one piece, so that it outlives the process.
+
+        Raises:
+            OSError: There is no room for the whole of it; `mend` takes the beginning away.
+        """
+        raw = line.model_dump_json().encode() + b"\n"
+        if file.write(raw) < len(raw):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     def mend(self) -> None:
         """Takes away the beginning of a line that a killed process left at the end."""

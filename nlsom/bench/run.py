@@ -6,14 +6,15 @@ import asyncio
 import itertools
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import FileIO
 
 from nlsom.bench.folder import Config, Entrant, RunFolder, entrant
 from nlsom.bench.line import Line, decided, line_of
+from nlsom.bench.progress import Progress, Watch
 from nlsom.bench.sample import Sample
-from nlsom.bench.scores import Pair, Scorer, scorer
+from nlsom.bench.scores import Scorer, scorer
 from nlsom.bench.sets import SampleSet
 from nlsom.errors import TraceError, UsageError
 from nlsom.media import FolderStore, MediaStore
@@ -42,72 +43,6 @@ class Contender:
     def of(cls, society: Society, name: str = "") -> Contender:
         """A society built in Python."""
         return cls(society, Entrant(name=name or society.name))
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far one society is.
-
-    Attributes:
-        society: Its name.
-        done: Samples with a line, those of earlier runs included; a sample counts once a seed.
-        total: How many there will be.
-        failed: Of those done, how many ended in an error.
-        scored: Of those done, how many have a score.
-        score: Mean so far; None where the set is scored only as a whole.
-        tokens: Spent by the whole run.
-        fresh: Samples done by this process.
-        seconds: Since this process began with this society.
-        line: The last one; None before the first.
-        stopped: Why no more samples are begun; "" otherwise.
-    """
-
-    society: str
-    done: int = 0
-    total: int = 0
-    failed: int = 0
-    scored: int = 0
-    score: Pair | None = None
-    tokens: int = 0
-    fresh: int = 0
-    seconds: float = 0.0
-    line: Line | None = None
-    stopped: str = ""
-
-    @property
-    def rate(self) -> float:
-        """Samples a second."""
-        return self.fresh / self.seconds if self.seconds else 0.0
-
-    @property
-    def left(self) -> float | None:
-        """Seconds that the rest will take; None while that cannot be told."""
-        return (self.total - self.done) / self.rate if self.rate else None
-
-    def after(self, line: Line, seconds: float, *, fresh: bool) -> Progress:
-        """The progress once a line is there."""
-        score, scored = self.score, self.scored
-        if line.official is not None and line.lenient is not None:
-            scored += 1
-            before = score or Pair(0.0, 0.0)
-            score = Pair(
-                before.official + (line.official - before.official) / scored,
-                before.lenient + (line.lenient - before.lenient) / scored,
-            )
-        return replace(
-            self,
-            done=self.done + 1,
-            failed=self.failed + bool(line.error),
-            scored=scored,
-            score=score,
-            tokens=self.tokens + line.usage.tokens,
-            fresh=self.fresh + fresh,
-            seconds=seconds,
-            line=line,
-        )
-
-
-Watch = Callable[[Progress], None]
 
 
 @dataclass
@@ -153,8 +88,8 @@ class Runner:
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"{name!r} is run twice; give one of them another name")
-        if self.concurrency < 1 or self.seeds < 1:
-            raise UsageError("concurrency and seeds are whole numbers from 1")
+        if min(self.concurrency, self.seeds, 1 if self.limit is None else self.limit) < 1:
+            raise UsageError("concurrency, seeds and limit are whole numbers from 1")
         spec = self.samples.spec
         config = self.folder.begin(
             Config(
@@ -171,6 +106,8 @@ class Runner:
         self.folder.lines.mend()
         judge, media = scorer(config.scorer), FolderStore(self.folder.media)
         total = self.seeds * (self.limit or await asyncio.to_thread(lambda: sum(1 for _ in self.samples)))
+        if not total:
+            raise UsageError(f"{self.samples.path}: the set {spec.name!r} has no samples there")
         async with SqliteTrace(self.folder.trace) as trace:
             for contender in contenders:
                 society = contender.society
@@ -236,9 +173,8 @@ class _Run:
                 line = await self._line(seed, sample)
             finally:
                 slots.release()
-            # A single write of a few hundred bytes to the page cache: it outlives the process, and is cheaper
-            # than handing it to a thread.
-            self.file.write(line.model_dump_json().encode() + b"\n")
+            # A few hundred bytes to the page cache: cheaper than handing them to a thread.
+            self.runner.folder.lines.write(line, self.file)
             self.progress = self.progress.after(line, time.perf_counter() - began, fresh=True)
             self.runner.tell(self.progress)
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nlsom.agent import Agent
+from nlsom.blueprint import Seat, VerdictBy
 from nlsom.errors import UsageError
 from nlsom.form import TextForm
 from nlsom.member import Member
 from nlsom.options import parameters
 from nlsom.phase import Ask, Hears, Inline, Limits, Phase, Repeat
 from nlsom.rules import Consensus, Decree, Plurality, TieBreak
-from nlsom.society import Seat, Society, VerdictBy
+from nlsom.society import Society
 from nlsom.structure import Democracy, Monarchy, Random, Ring, StructureSpec
 from nlsom.task import Task, VqaTask
 

@@ -6,6 +6,8 @@ import hashlib
 import os
 import re
 import secrets
+import time
+from collections.abc import Container
 from pathlib import Path
 
 from nlsom.errors import MediaError
@@ -58,6 +60,35 @@ class FolderStore(MediaStore):
         self._recent.put(ref.sha256, data)
         return data
 
+    def drop_all_but(self, digests: Container[str], *, older_than: float) -> tuple[int, int]:
+        """Drops what nobody speaks of any more. Reads and changes the folder: call it in a thread.
+
+        Args:
+            digests: What stays.
+            older_than: Seconds; what was added, or added again, since then stays too: somebody may be about
+                to speak of it.
+
+        Returns:
+            How many files were dropped, and how many stay only because they are younger.
+
+        Raises:
+            MediaError: A file cannot be dropped.
+        """
+        dropped = young = 0
+        before = time.time() - older_than
+        for path in self._folder.glob("??/*"):
+            if path.name in digests or not re.fullmatch("[0-9a-f]{64}", path.name):
+                continue
+            try:
+                if path.stat().st_mtime > before:
+                    young += 1
+                    continue
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise MediaError(f"{path}: cannot be dropped ({error.strerror})") from error
+            dropped += 1
+        return dropped, young
+
     def _peek(self, digest: str) -> bytes | None:
         return self._recent.get(digest)
 
@@ -80,6 +111,7 @@ class FolderStore(MediaStore):
 def _holds(path: Path, data: bytes) -> bool:
     """Whether a file is there and whole; a damaged one is to be written again."""
     try:
+        os.utime(path)  # It is wanted again: `drop_all_but` leaves it alone.
         return path.stat().st_size == len(data) and path.read_bytes() == data
     except FileNotFoundError:
         return False

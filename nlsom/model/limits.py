@@ -13,6 +13,7 @@ from types import TracebackType
 
 from asyncio_throttle.throttler import Throttler
 
+from nlsom.budget import calling
 from nlsom.errors import UsageError
 
 
@@ -148,7 +149,13 @@ class Slot:
         self._era = -1
 
     async def __aenter__(self) -> Slot:
+        calls = calling.get()
+        if calls is None:
+            self._era = await self._limits.acquire()
+            return self
+        calls.add(0)
         self._era = await self._limits.acquire()
+        calls.add(1)
         return self
 
     async def __aexit__(

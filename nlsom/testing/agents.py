@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from nlsom.agent import Agent
+from nlsom.blueprint import Seat, VerdictBy
 from nlsom.member import Member
 from nlsom.message import Said, Usage
 from nlsom.phase import Ask, Inline, Limits, Phase
 from nlsom.rules import Plurality
-from nlsom.society import Seat, Society, VerdictBy
+from nlsom.society import Society
 from nlsom.trace.contract import Trace
 from nlsom.turn import Turn
 

@@ -7,6 +7,7 @@ import hashlib
 import math
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from nlsom.errors import ModelError
 from nlsom.form import (
@@ -22,6 +23,7 @@ from nlsom.form import (
 )
 from nlsom.message import Usage
 from nlsom.model.contract import Completion, Prompt, Settings
+from nlsom.model.limits import Limits
 
 _WHO = ("a cat", "two dogs", "a woman", "three children", "a red bus", "an old man", "some birds", "a boat")
 _WHERE = ("on the left", "in front of a house", "under a tree", "near the water", "on the street", "at night")
@@ -33,6 +35,7 @@ class Scripted:
     Args:
         scripted: Seed: another one says other things.
         seconds: How long a completion takes.
+        concurrency: Most completions under way, as at a server; None is without limit.
         say: Says what the reply is instead, from prompt and form; None leaves it to the seed.
 
     Attributes:
@@ -47,6 +50,7 @@ class Scripted:
         scripted: int = 0,
         *,
         seconds: float = 0.0,
+        concurrency: int | None = None,
         keep: bool = False,
         say: Callable[[Prompt, Form], str | None] | None = None,
     ) -> None:
@@ -54,6 +58,7 @@ class Scripted:
         self.calls = 0
         self.prompts: list[Prompt] = []
         self._seed, self._seconds, self._keep, self._say = scripted, seconds, keep, say
+        self._limits = None if concurrency is None else Limits(concurrency)
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
         """Says something that fits the form; the same for the same seed and the same form.
@@ -62,10 +67,11 @@ class Scripted:
             ModelError: The form is a JSON schema, which a script cannot fill.
         """
         del settings
-        self.calls += 1
-        if self._keep:
-            self.prompts.append(prompt)
-        await asyncio.sleep(self._seconds)
+        async with nullcontext() if self._limits is None else self._limits.slot():
+            self.calls += 1
+            if self._keep:
+                self.prompts.append(prompt)
+            await asyncio.sleep(self._seconds)
         told = f"{self._seed} {seed} {form.model_dump_json()}".encode("utf-8", "surrogatepass")
         chance = random.Random(hashlib.sha256(told).digest())  # noqa: S311
         said = self._say(prompt, form) if self._say is not None else None

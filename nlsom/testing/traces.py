@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
-from nlsom.trace.contract import Header, Kind, Record, Trace
+from nlsom.trace.contract import Header, History, Kind, Record, Trace
 
 
 def header(mindstorm: str = "storm", seed: int = 0) -> Header:
@@ -29,6 +30,13 @@ def record(
     return Record(mindstorm, kind, key, "ann", "answer", "answer", 1, body)
 
 
+async def reopened(trace: Trace, one: Header | None = None) -> History:
+    """Leaves a mindstorm and takes it up again; returns what is known of it."""
+    one = one or header()
+    trace.leave(one.mindstorm)
+    return await trace.open(one)
+
+
 class TraceContract:
     """The contract of `nlsom.trace.Trace`, as tests."""
 
@@ -42,7 +50,7 @@ class TraceContract:
         for kind in ("replied", "abstained", "cancelled"):
             trace.append(record(kind, kind, body=b'{"parts":[]}'))
         await trace.durable()
-        history = await trace.open(header())
+        history = await reopened(trace)
         assert {one.kind for one in history.outcomes.values()} == {"replied", "abstained", "cancelled"}
         assert history.outcomes[record("replied").key] == record("replied")
 
@@ -52,7 +60,7 @@ class TraceContract:
         trace.append(record("a", body=b'{"parts":[],"why":"second"}'))
         await trace.durable()
         key = record("a").key
-        assert (await trace.open(header())).outcomes[key].body == b'{"parts":[],"why":"first"}'
+        assert (await reopened(trace)).outcomes[key].body == b'{"parts":[],"why":"first"}'
         assert (await trace.find([key]))[key].body == b'{"parts":[],"why":"first"}'
 
     async def test_a_reply_after_an_abstention_replaces_it(self, trace: Trace) -> None:
@@ -60,7 +68,7 @@ class TraceContract:
         trace.append(record("a", "abstained", body=b"late"))
         trace.append(record("a"))
         await trace.durable()
-        assert (await trace.open(header())).outcomes[record("a").key].kind == "replied"
+        assert (await reopened(trace)).outcomes[record("a").key].kind == "replied"
 
     async def test_replies_of_other_mindstorms_are_found_by_key(self, trace: Trace) -> None:
         await trace.open(header("one"))
@@ -89,12 +97,12 @@ class TraceContract:
         (stored,) = [one async for one in trace.records("two")]
         assert stored.kind == "replied"
         assert stored.body == b'{"parts":[],"why":"told"}'
-        assert record("a").key in (await trace.open(header("two"))).outcomes
+        assert record("a").key in (await reopened(trace, header("two"))).outcomes
 
     async def test_mindstorms_are_listed_in_the_order_they_were_begun(self, trace: Trace) -> None:
         for number in range(5):
             await trace.open(header(f"storm {number}", seed=number))
-        await trace.open(header("storm 0"))
+        await reopened(trace, header("storm 0"))
         listed = [one async for one in trace.mindstorms()]
         assert [one.mindstorm for one in listed] == [f"storm {number}" for number in range(5)]
         assert listed[3].seed == 3
@@ -107,6 +115,27 @@ class TraceContract:
         trace.append(record("b"))
         await trace.durable()
         assert len([one async for one in trace.records("storm")]) == 2
+
+    async def test_a_mindstorm_is_open_once_at_a_time_and_whoever_comes_second_finds_all(
+        self, trace: Trace
+    ) -> None:
+        await trace.open(header())
+        second = asyncio.create_task(trace.open(header()))
+        await trace.open(header("another"))
+        await asyncio.sleep(0.02)
+        assert not second.done()
+        trace.append(record("a"))
+        trace.leave("storm")
+        assert record("a").key in (await second).outcomes
+
+    async def test_waiting_for_a_mindstorm_can_be_given_up(self, trace: Trace) -> None:
+        await trace.open(header())
+        second = asyncio.create_task(trace.open(header()))
+        await asyncio.sleep(0.02)
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        trace.append(record("a"))
+        assert record("a").key in (await reopened(trace)).outcomes
 
     async def test_any_text_and_bytes_are_kept(self, trace: Trace) -> None:
         await trace.open(header("日本 \U0001f600"))

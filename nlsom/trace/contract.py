@@ -117,6 +117,9 @@ class Trace(Protocol):
     async def open(self, header: Header) -> History:
         """Begins a mindstorm, or takes up one that was begun before, and returns what is known of it.
 
+        Waits while another scheduler is at work on it, in this process or in another, until that one leaves
+        it.
+
         Raises:
             TraceError: The trace cannot be read or written.
         """
@@ -127,7 +130,11 @@ class Trace(Protocol):
         ...
 
     def append(self, record: Record) -> None:
-        """Appends a record. Never waits; `durable` says when it is safe."""
+        """Appends a record. Never waits; `durable` says when it is safe.
+
+        Raises:
+            TraceError: The mindstorm is not open, or an earlier record could not be written.
+        """
         ...
 
     async def durable(self) -> None:
@@ -139,7 +146,7 @@ class Trace(Protocol):
         ...
 
     def leave(self, mindstorm: str) -> None:
-        """Drops what is held in memory for a mindstorm that is over; its records stay."""
+        """Leaves a mindstorm that was opened to whoever opens it next; its records stay."""
         ...
 
     def mindstorms(self) -> AsyncIterator[Header]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from nlsom.errors import TraceError
+from nlsom.trace.claims import Claims
 from nlsom.trace.contract import Header, History, Record
 
 
@@ -16,9 +17,11 @@ class MemoryTrace:
         self._headers: dict[str, Header] = {}
         self._records: dict[str, list[Record]] = {}
         self._replies: dict[str, Record] = {}
+        self._claims = Claims(None)
 
     async def open(self, header: Header) -> History:
         """Begins or takes up a mindstorm; see `Trace.open`."""
+        await self._claims.take(header.mindstorm)
         self._headers.setdefault(header.mindstorm, header)
         self._records.setdefault(header.mindstorm, [])
         history = History()
@@ -32,7 +35,7 @@ class MemoryTrace:
 
     def append(self, record: Record) -> None:
         """Appends a record; see `Trace.append`."""
-        if record.mindstorm not in self._records:
+        if record.mindstorm not in self._claims:
             raise TraceError(f"mindstorm {record.mindstorm!r} was not opened")
         self._records[record.mindstorm].append(record)
         if record.kind == "replied":
@@ -42,7 +45,8 @@ class MemoryTrace:
         """Returns at once: nothing here survives the process."""
 
     def leave(self, mindstorm: str) -> None:
-        """Nothing is held beside the records."""
+        """Leaves a mindstorm to others; see `Trace.leave`."""
+        self._claims.let_go(mindstorm)
 
     async def mindstorms(self) -> AsyncIterator[Header]:
         """The mindstorms; see `Trace.mindstorms`."""

@@ -147,7 +147,7 @@ def explain(path: Path, error: Exception) -> TraceError:
         told = "another process holds it locked; end that one, or give another file"
     elif "not a database" in told or "malformed" in told:
         return TraceRefused(f"{path}: damaged or no SQLite file ({told}); keep a copy and give another file")
-    elif "unable to open" in told:
+    elif "unable to open" in told or isinstance(error, OSError):
         return TraceRefused(f"{path}: cannot be opened; does its folder exist, and may you write there?")
     return TraceError(f"{path}: {told}")
 

@@ -1,79 +1,28 @@
 """The trace in SQLite: the store of record.
 
-One thread owns the connection. It takes whatever has piled up while it was busy into one transaction, so
-many outcomes share one commit; `durable` waits for the commit that holds all that was appended before. That
-wait is also the back-pressure: without it, a busy event loop starves the writing thread completely.
-
 `synchronous="NORMAL"` survives the end of the process by whatever means; `"FULL"` also a loss of power.
+`durable` waits for the commit that holds all that was appended before. That wait is also the back-pressure:
+without it, a busy event loop may starve the writing thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from nlsom.errors import TraceError
 from nlsom.trace import upkeep
-from nlsom.trace.chain import first_link, link
+from nlsom.trace.claims import Claims
 from nlsom.trace.contract import Header, History, Record
-from nlsom.trace.inbox import Inbox
-from nlsom.trace.schema import COLUMNS, connect, explain, to_record, to_row
+from nlsom.trace.schema import COLUMNS, connect, explain, to_record
 from nlsom.trace.stored import read_stored
 from nlsom.trace.upkeep import Pruned, Summary
-
-T = TypeVar("T")
-
-_BATCH = 4096
-
-
-class _Call:
-    """Something for the owning thread to do, and the future that waits for it."""
-
-    __slots__ = ("_do", "answer", "loop")
-
-    def __init__(self, do: Callable[[sqlite3.Connection], Any]) -> None:
-        self._do = do
-        self.loop = asyncio.get_running_loop()
-        self.answer: asyncio.Future[Any] = self.loop.create_future()
-
-    def run(self, connection: sqlite3.Connection) -> Any:
-        return self._do(connection)
-
-
-def _settle(calls: Sequence[_Call], values: Sequence[Any]) -> None:
-    """Answers calls, with an error where the value is one; wakes each event loop once for all of them."""
-
-    def deliver(some: Sequence[tuple[_Call, Any]]) -> None:
-        for call, value in some:
-            if call.answer.done():
-                continue
-            if isinstance(value, TraceError):
-                call.answer.set_exception(value)
-            else:
-                call.answer.set_result(value)
-
-    for loop in {call.loop for call in calls}:
-        some = [pair for pair in zip(calls, values, strict=True) if pair[0].loop is loop]
-        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-            loop.call_soon_threadsafe(deliver, some)
-
-
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """A mindstorm is over; queued, so that it comes after the mindstorm's records."""
-
-    mindstorm: str
-
-
-_Item = Record | _Call | _Left | None
+from nlsom.trace.writer import Writer
 
 
 class SqliteTrace:
@@ -96,15 +45,11 @@ class SqliteTrace:
             patience: Seconds to wait for another process that holds the file locked.
         """
         self.path = Path(path)
-        self._patience = patience
-        self._synchronous = synchronous
-        self._read_only = read_only
-        self._queue = Inbox[_Item]()
-        self._thread: threading.Thread | None = None
-        self._failed: TraceError | None = None
-        self._ends: dict[str, tuple[int, bytes]] = {}
-        self._open: Counter[str] = Counter()
-        self._version = 0
+        self._writer = Writer(
+            partial(connect, self.path, read_only=read_only, synchronous=synchronous, patience=patience),
+            partial(explain, self.path),
+        )
+        self._claims = Claims(self.path.with_name(self.path.name + ".lock"))
 
     @property
     def media(self) -> Path:
@@ -113,9 +58,9 @@ class SqliteTrace:
 
     async def __aenter__(self) -> Self:
         try:
-            await self._call(lambda _: None)
+            await self._writer.call(_nothing)
         except BaseException:
-            await self._end()
+            await self._writer.close()
             raise
         return self
 
@@ -142,9 +87,16 @@ class SqliteTrace:
                 history.add(record)
             return history
 
-        history = await self._call(do)
-        self._open[header.mindstorm] += 1
-        return history
+        try:
+            await self._claims.take(header.mindstorm)
+        except OSError as error:
+            raise explain(self.path, error) from error
+        try:
+            # Not waited for: what is told of this mindstorm is committed after this, or together with it.
+            return await self._writer.call(do, writes=True, safe=False)
+        except BaseException:
+            self._claims.let_go(header.mindstorm)
+            raise
 
     async def find(self, keys: Sequence[str]) -> dict[str, Record]:
         """Replies stored under these keys; see `Trace.find`."""
@@ -163,24 +115,24 @@ class SqliteTrace:
                     found.setdefault(record.key, record)
             return found
 
-        return await self._call(do)
+        return await self._writer.call(do, safe=False)
 
     def append(self, record: Record) -> None:
         """Appends a record; see `Trace.append`."""
-        if not self._open[record.mindstorm]:
+        if record.mindstorm not in self._claims:
             raise TraceError(f"{self.path}: mindstorm {record.mindstorm!r} was not opened")
-        self._queue.put(record)
+        self._writer.append(record)
 
     async def durable(self) -> None:
         """Waits until what was appended is committed; see `Trace.durable`."""
-        await self._call(lambda _: None)
+        await self._writer.call(_nothing)
 
     def leave(self, mindstorm: str) -> None:
-        """Forgets what is held in memory for a mindstorm; see `Trace.leave`."""
-        if self._open[mindstorm] > 1:
-            self._open[mindstorm] -= 1
-        elif self._open.pop(mindstorm, 0):
-            self._queue.put(_Left(mindstorm))
+        """Leaves a mindstorm to others; see `Trace.leave`."""
+        if mindstorm in self._claims:
+            # Only once its records are committed: the next may be another process, which reads them then.
+            left = self._writer.leave(mindstorm)
+            left.add_done_callback(partial(self._let_go, mindstorm))
 
     async def mindstorms(self) -> AsyncIterator[Header]:
         """The mindstorms; see `Trace.mindstorms`."""
@@ -231,14 +183,14 @@ class SqliteTrace:
             row = connection.execute("SELECT number FROM mindstorms WHERE id = ?", (mindstorm,)).fetchone()
             return list(self._read(connection, mindstorm, row[0])) if row else []
 
-        for record in await self._call(do):
+        for record in await self._writer.call(do, safe=False):
             yield record
 
     async def summaries(self) -> AsyncIterator[Summary]:
         """The mindstorms at a glance, in the order they were begun."""
         after = 0
         while True:
-            some = await self._call(partial(upkeep.summaries, after=after, limit=500))
+            some = await self._writer.call(partial(upkeep.summaries, after=after, limit=500), safe=False)
             for number, summary in some:
                 after = number
                 yield summary
@@ -247,20 +199,34 @@ class SqliteTrace:
 
     async def verify(self) -> list[str]:
         """Follows the hash chain of every mindstorm; returns the ids of those that are damaged."""
-        return await self._call(upkeep.verify)
+        return await self._writer.call(upkeep.verify, safe=False)
 
     async def prune(self, mindstorms: Collection[str]) -> Pruned:
         """Drops whole mindstorms; replies of theirs that others reuse stay.
 
         Raises:
-            TraceError: The trace does not hold one of them, or cannot be written; nothing is dropped then.
+            TraceError: Somebody is at work on one of them, the trace does not hold one of them, or cannot be
+                written; nothing is dropped then.
         """
 
         def do(connection: sqlite3.Connection) -> Pruned:
-            self._ends.clear()
+            self._writer.forget()
             return upkeep.prune(connection, mindstorms)
 
-        return await self._call(do)
+        taken: list[str] = []
+        try:
+            for one in mindstorms:
+                if not await self._claims.take(one, wait=False):
+                    raise TraceError(f"{self.path}: mindstorm {one!r} is at work; prune it when it has ended")
+                taken.append(one)
+            return await self._writer.call(do, writes=True)
+        finally:
+            for one in taken:
+                self._claims.let_go(one)
+
+    async def digests(self) -> frozenset[str]:
+        """SHA-256 (hex) of all pictures and files that its mindstorms speak of, and maybe others."""
+        return await self._writer.call(upkeep.digests, safe=False)
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file.
@@ -268,15 +234,15 @@ class SqliteTrace:
         Raises:
             TraceError: Something that was appended could not be written.
         """
-        await self._end()
-        if self._failed is not None:
-            raise self._failed
+        await self._writer.close()
+        self._claims.close()
+        if self._writer.failed is not None:
+            raise self._writer.failed
 
-    async def _end(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._queue.put(None, urgent=True)
-            await asyncio.to_thread(thread.join)
+    def _let_go(self, mindstorm: str, left: asyncio.Future[None]) -> None:
+        self._claims.let_go(mindstorm)
+        if not left.cancelled():
+            left.exception()  # Told to whoever waits for durability.
 
     def _read(self, connection: sqlite3.Connection, mindstorm: str, number: int) -> Iterator[Record]:
         rows = connection.execute(
@@ -294,109 +260,10 @@ class SqliteTrace:
             yield record
 
     async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
-        return await self._call(lambda connection: connection.execute(sql, parameters).fetchall())
-
-    async def _call(self, do: Callable[[sqlite3.Connection], T]) -> T:
-        if self._failed is not None:
-            raise self._failed
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
-            self._thread.start()
-        call = _Call(do)
-        self._queue.put(call, urgent=True)
-        return await call.answer
-
-    def _own(self) -> None:
-        """The owning thread: one transaction for all that has piled up."""
-        try:
-            connection = self._connect()
-        except (sqlite3.Error, OSError, TraceError) as error:
-            self._refuse(error if isinstance(error, TraceError) else explain(self.path, error))
-            return
-        with closing(connection):
-            while True:
-                batch = self._queue.take(_BATCH)
-                ended = None in batch
-                calls = [item for item in batch if isinstance(item, _Call)]
-                try:
-                    values = self._commit(connection, batch)
-                except Exception as error:  # noqa: BLE001
-                    # Whatever it is: if this thread ended without a word, they would wait for ever.
-                    self._failed = error if isinstance(error, TraceError) else explain(self.path, error)
-                    _settle(calls, [self._failed] * len(calls))
-                    if not ended:
-                        self._refuse(self._failed)
-                    return
-                _settle(calls, values)
-                if ended:
-                    return
-
-    def _commit(self, connection: sqlite3.Connection, batch: Iterable[_Item]) -> list[Any]:
-        values: list[Any] = []
-        rows: list[tuple[Any, ...]] = []
-
-        def flush() -> None:
-            if rows:
-                connection.executemany(
-                    f"INSERT INTO records (mindstorm, {COLUMNS}, chain) VALUES (?,?,?,?,?,?,?,?,?)",  # noqa: S608
-                    rows,
-                )
-                rows.clear()
-
-        if not self._read_only:
-            connection.execute("BEGIN IMMEDIATE")
-            (version,) = connection.execute("PRAGMA data_version").fetchone()
-            if version != self._version:  # Another process wrote: what ends where is to be looked up again.
-                self._version = version
-                self._ends.clear()
-        try:
-            for item in batch:
-                if isinstance(item, Record):
-                    number, chain = self._ends.get(item.mindstorm) or _end(connection, item.mindstorm)
-                    chain = link(chain, item)
-                    self._ends[item.mindstorm] = number, chain
-                    rows.append((number, *to_row(item), chain))
-                elif isinstance(item, _Call):
-                    flush()
-                    try:
-                        values.append(item.run(connection))
-                    except TraceError as error:  # Raised before anything was written: hurts nobody else.
-                        values.append(error)
-                elif isinstance(item, _Left):
-                    self._ends.pop(item.mindstorm, None)
-            flush()
-        except BaseException:
-            if connection.in_transaction:
-                connection.rollback()
-            raise
-        if connection.in_transaction:
-            connection.execute("COMMIT")
-        return values
-
-    def _refuse(self, error: TraceError) -> None:
-        """Answers everybody with the error until the trace is closed."""
-        self._failed = error
-        ended = False
-        while not ended:
-            batch = self._queue.take(_BATCH)
-            ended = None in batch
-            calls = [item for item in batch if isinstance(item, _Call)]
-            _settle(calls, [error] * len(calls))
-
-    def _connect(self) -> sqlite3.Connection:
-        return connect(
-            self.path, read_only=self._read_only, synchronous=self._synchronous, patience=self._patience
+        return await self._writer.call(
+            lambda connection: connection.execute(sql, parameters).fetchall(), safe=False
         )
 
 
-def _end(connection: sqlite3.Connection, mindstorm: str) -> tuple[int, bytes]:
-    """The number of a mindstorm, and the last link of its chain."""
-    row = connection.execute("SELECT number FROM mindstorms WHERE id = ?", (mindstorm,)).fetchone()
-    if row is None:
-        raise TraceError(
-            f"mindstorm {mindstorm!r} is not in the trace: it was not opened, or pruned meanwhile"
-        )
-    last = connection.execute(
-        "SELECT chain FROM records WHERE mindstorm = ? ORDER BY seq DESC LIMIT 1", row
-    ).fetchone()
-    return row[0], last[0] if last else first_link(mindstorm)
+def _nothing(_: sqlite3.Connection) -> None:
+    """What is done by whoever only waits."""

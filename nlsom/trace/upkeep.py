@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
@@ -13,6 +14,8 @@ from nlsom.trace.chain import first_link, link
 from nlsom.trace.contract import Header
 from nlsom.trace.schema import COLUMNS, explain, to_record
 from nlsom.trace.stored import read_stored
+
+_DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 KEPT = 0
 """Number of the mindstorm that has no header: replies of dropped mindstorms that others still reuse."""
@@ -125,6 +128,15 @@ def prune(connection: sqlite3.Connection, mindstorms: Collection[str]) -> Pruned
         "DELETE FROM societies WHERE digest NOT IN (SELECT header ->> 'digest' FROM mindstorms)"
     )
     return Pruned(len(numbers), gone, len(wanted))
+
+
+def digests(connection: sqlite3.Connection) -> frozenset[str]:
+    """Whatever looks like a SHA-256 in the headers and records: all pictures and files are among it."""
+    rows = connection.execute(
+        "SELECT CAST(header AS BLOB) FROM mindstorms UNION ALL"
+        " SELECT body FROM records WHERE instr(body, CAST('\"sha256\"' AS BLOB))"
+    )
+    return frozenset(found.decode() for (body,) in rows for found in _DIGEST.findall(body))
 
 
 def compact(path: Path) -> None:

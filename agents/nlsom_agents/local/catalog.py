@@ -14,13 +14,13 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from nlsom.errors import ModelUnavailable, UsageError
+from nlsom.home import home
 from nlsom_agents.local.files import sha256_of
 from nlsom_agents.local.gguf import context_length
 
@@ -104,15 +104,6 @@ class Known:
     licence: str
     about: str
     here: bool
-
-
-def home() -> Path:
-    """The folder of everything cached: `NLSOM_HOME`, else `nlsom` in the user's cache folder."""
-    if chosen := os.environ.get("NLSOM_HOME"):
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "nlsom"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nlsom"
 
 
 def entry(name: str) -> Entry:

@@ -40,9 +40,11 @@ class Sentences:
             ModelUnavailable: The model's file is not in the cache.
             ExtraMissing: `nlsom[local]` is not installed.
         """
-        return await asyncio.to_thread(self._embed, list(texts))
+        return await asyncio.to_thread(self.vectors, texts)
 
-    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same, for a thread that may wait."""
+        texts = list(texts)
         with self._turn:
             if self._encode is None:
                 if name := self.missing():

@@ -9,8 +9,8 @@ from html import escape
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT_, TOP, BOTTOM = 52, 16, 14, 44
-COLOURS = 8
-"""How many series the page has colours for: `--c0` to `--c7`."""
+COLOURS = 10
+"""How many series the page has colours for: `--c0` to `--c9`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from nlsom.bench.standing import Standing
 from nlsom.errors import UsageError
 
 _KINDS = 12
+_LONG = 28  # characters of a cell that is broken into lines
+_MANY = 24  # members that a page shows at once
 
 
 def section(title: str, note: str, *parts: str) -> str:
@@ -25,8 +27,14 @@ def section(title: str, note: str, *parts: str) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table; cells are HTML."""
     top = "".join(f"<th>{escape(one)}</th>" for one in head)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(inside: str) -> str:
+    """A cell; a long text may be broken into lines."""
+    long = ' class="long"' if len(inside) > _LONG and "<" not in inside else ""
+    return f"<td{long}>{inside}</td>"
 
 
 def figure(caption: str, svg: str) -> str:
@@ -259,8 +267,10 @@ def members(
             if bars
             else ""
         )
-        parts.append(f"<h3>{escape(name)}</h3>{table(head, rows)}")
-        parts.append(f'<div class="plots">{plot}</div>' if plot else "")
+        shown = table(head, rows) + (f'<div class="plots">{plot}</div>' if plot else "")
+        if len(rows) > _MANY:
+            shown = f"<details><summary>{len(rows)} members</summary>{shown}</details>"
+        parts.append(f"<h3>{escape(name)}</h3>{shown}")
     note = (
         "Calls, tokens and seconds are means a sample. Worth is the score that is lost without the member. "
         "<i>Votes</i>: counted again without its vote, from the trace alone; what it told others stays told. "

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from nlsom.bench.scores import choice, strings, vqa
-from nlsom.bench.scores.caption import Captions, Embed, Similarity
+from nlsom import plugins
+from nlsom.bench.scores import choice, mmmu, strings, vqa
+from nlsom.bench.scores.caption import Captions, Similarity
 from nlsom.bench.scores.choice import Circular
 from nlsom.bench.scores.contract import Pair, PerSample, Score, Scorer, Totals
 from nlsom.bench.scores.pope import Pope
 from nlsom.errors import Unavailable, UsageError
 
-__all__ = ["SCORERS", "Embed", "Pair", "Score", "Scorer", "Totals", "scorer"]
+__all__ = ["SCORERS", "Pair", "Score", "Scorer", "Similarity", "Totals", "scorer"]
 
 _ALL: tuple[Scorer, ...] = (
     PerSample("vqa", vqa.judge_by(vqa.vqa_accuracy)),
@@ -23,7 +24,7 @@ _ALL: tuple[Scorer, ...] = (
     PerSample("aokvqa-direct", choice.aokvqa_direct),
     PerSample("choice", choice.letter_choice),
     PerSample("answer", choice.one_answer),
-    PerSample("mmmu", choice.one_answer),
+    PerSample("mmmu", mmmu.mmmu),
     Circular(),
     PerSample("anls", strings.judge_anls),
     PerSample("relaxed", strings.judge_relaxed),
@@ -32,7 +33,7 @@ _ALL: tuple[Scorer, ...] = (
     Captions(),
 )
 SCORERS: Mapping[str, Scorer] = MappingProxyType({scorer.name: scorer for scorer in _ALL})
-"""Scorers by name; `tara` is not among them, as it needs an embedding."""
+"""The scorers that need nothing else, by name."""
 
 _UNAVAILABLE = {
     "meteor": "METEOR 1.5 is a Java program with its own paraphrase tables, and this package ships neither",
@@ -40,26 +41,23 @@ _UNAVAILABLE = {
 }
 
 
-def scorer(name: str, *, embed: Embed | None = None) -> Scorer:
-    """The scorer of that name.
+def scorer(name: str) -> Scorer:
+    """The scorer of that name: one of `SCORERS`, or of the entry point group `nlsom.scorers`.
 
-    Args:
-        name: One of `SCORERS`, or `tara`.
-        embed: Texts to vectors, shape (texts, dimensions); needed by `tara`.
+    An entry point names what makes a `Scorer` when it is called without arguments.
 
     Raises:
         Unavailable: METEOR and SPICE, which are never replaced by something like them.
-        UsageError: No such scorer, or `tara` without `embed`.
+        UsageError: No such scorer.
     """
     key = name.casefold()
     if key in _UNAVAILABLE:
         raise Unavailable(f"{name} is unavailable: {_UNAVAILABLE[key]}; use CIDEr (scorer 'captions')")
-    if key == Similarity.name:
-        if embed is None:
-            raise UsageError("scorer 'tara' compares sentence embeddings: give it an embedding (`embed=`)")
-        return Similarity(embed)
-    if key not in SCORERS:
-        close = get_close_matches(key, [*SCORERS, Similarity.name], n=1)
+    if key in SCORERS:
+        return SCORERS[key]
+    known = [*SCORERS, *sorted(plugins.installed("scorers"))]
+    if name not in known:
+        close = get_close_matches(key, known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"no scorer {name!r} (there are {', '.join([*SCORERS, Similarity.name])}){hint}")
-    return SCORERS[key]
+        raise UsageError(f"no scorer {name!r} (there are {', '.join(known)}){hint}")
+    return plugins.load("scorers", name)()

@@ -93,10 +93,8 @@ class Similarity:
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
 
-    def score(self, prediction: str | None, sample: Sample) -> Score:
-        """The similarity of one caption."""
-        (score,) = self._scores([prediction], [sample])
-        return score
+    def score(self, prediction: str | None, sample: Sample) -> None:
+        """None: a model would have to be run while the run goes on."""
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
         """The mean similarity; all texts are embedded in one call."""

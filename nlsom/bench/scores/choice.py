@@ -1,4 +1,4 @@
-"""Multiple choice: A-OKVQA, ScienceQA, MMMU, and MMBench's circular evaluation."""
+"""Multiple choice: A-OKVQA, ScienceQA, and MMBench's circular evaluation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def aokvqa_direct(prediction: str | None, sample: Sample) -> Score | None:
 
 
 def letter_choice(prediction: str | None, sample: Sample) -> Score | None:
-    """The reply is the right option's letter or its text; ScienceQA (Lu et al. 2022), MMBench, MMMU."""
+    """The reply is the right option's letter or its text; ScienceQA (Lu et al. 2022), MMBench."""
     if sample.choice is None:
         return None
     right = (sample.task.choices[sample.choice], labels_for(sample.task.choices)[sample.choice])
@@ -43,10 +43,9 @@ def letter_choice(prediction: str | None, sample: Sample) -> Score | None:
 
 
 def one_answer(prediction: str | None, sample: Sample) -> Score | None:
-    """Choices by letter or text, open questions by equality of words or numbers; MMMU (Yue et al. 2024).
+    """Choices by letter or text, open questions by equality of words or numbers.
 
-    MMMU's own tool also searches long replies for the answer of an open question; here the answer of a
-    society is compared, so nothing is searched. Numbers are equal when they agree to two places.
+    Numbers are equal when they agree to two places.
     """
     if sample.task.choices:
         return letter_choice(prediction, sample)
@@ -72,7 +71,8 @@ def _choice(prediction: str | None, sample: Sample, official: float) -> Score:
 class Circular:
     """MMBench (Liu et al. 2023): a question is asked once a rotation of its options; all must be right.
 
-    Samples of one question share `meta["group"]`; one without it is a question of its own.
+    Rotations of one question share `meta["group"]`, or their identifier modulo a million, as in the official
+    files. MMBench's own tool asks GPT about a reply that is neither letter nor option; here that is wrong.
     """
 
     name = "mmbench"
@@ -82,15 +82,27 @@ class Circular:
         return letter_choice(prediction, sample)
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """`circular` over questions, and `vanilla` over rotations."""
+        """`circular`: all rotations of a question are right; `vanilla`: the one that is asked first is."""
         scores = [self.score(p, sample) for p, sample in zip(predictions, samples, strict=True)]
-        groups: defaultdict[str, list[Score]] = defaultdict(list)
+        groups: defaultdict[str, list[tuple[int, Score]]] = defaultdict(list)
         for score, sample in zip(scores, samples, strict=True):
             if score is not None:
-                groups[str(sample.meta.get("group", sample.id))].append(score)
+                group, turn = _rotation(sample)
+                groups[group].append((turn, score))
         circular = [
-            Pair(min(score.official for score in group), min(score.lenient for score in group))
+            Pair(min(score.official for _, score in group), min(score.lenient for _, score in group))
             for group in groups.values()
         ]
-        figures = {"circular": mean_of(circular), "vanilla": mean_of([s for s in scores if s is not None])}
-        return tally(scores, predictions, figures)
+        first = [min(group, key=lambda one: one[0])[1] for group in groups.values()]
+        return tally(scores, predictions, {"circular": mean_of(circular), "vanilla": mean_of(first)})
+
+
+def _rotation(sample: Sample) -> tuple[str, int]:
+    """The question of a rotation, and how far its options are turned."""
+    number = int(sample.id) if sample.id.isdecimal() else 0
+    if (group := sample.meta.get("group")) is not None:
+        return str(group), number
+    return (str(number % _TURN), number // _TURN) if sample.id.isdecimal() else (sample.id, 0)
+
+
+_TURN = 1_000_000  # what the official files add to the identifier for each rotation

@@ -1,28 +1,63 @@
-"""Sets: declarations over one loader that reads official files lazily, with pictures by reference."""
+"""Sets: declarations over one loader that reads official files lazily, with pictures by reference.
+
+A set that a package brings is a `Spec` under the entry point group `nlsom.sets`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 
+from nlsom import plugins
+from nlsom.bench.sets import captioning, multiple_choice, open_ended
+from nlsom.bench.sets.convert import Caption, Question
 from nlsom.bench.sets.loader import SampleSet, open_set
-from nlsom.bench.sets.spec import Files, Spec
-from nlsom.bench.sets.table import SETS
-from nlsom.errors import UsageError
+from nlsom.bench.sets.spec import Files, Hub, Spec
+from nlsom.errors import PluginError, UsageError
 
-__all__ = ["SETS", "Files", "SampleSet", "Spec", "load_set", "open_set"]
+__all__ = [
+    "SETS", "Caption", "Files", "Hub", "Question", "SampleSet", "Spec", "load_set", "open_set", "set_named",
+    "set_names",
+]  # fmt: skip
+
+SETS: Mapping[str, Spec] = MappingProxyType(
+    {spec.name: spec for spec in (*open_ended.SETS, *multiple_choice.SETS, *captioning.SETS)}
+)
+"""The declarations that come with this package, by name."""
+
+
+def set_names() -> list[str]:
+    """Names of all sets, those of installed packages last."""
+    return [*SETS, *sorted(plugins.installed("sets").keys() - SETS.keys())]
+
+
+def set_named(name: str) -> Spec:
+    """The declaration of a set.
+
+    Raises:
+        UsageError: No set of that name.
+        PluginError: The package that brings it cannot be imported, or brings something else.
+    """
+    if (spec := SETS.get(name.casefold())) is not None:
+        return spec
+    if name not in plugins.installed("sets"):
+        close = get_close_matches(name.casefold(), set_names(), n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise UsageError(f"no set {name!r} (there are {', '.join(set_names())}){hint}")
+    found = plugins.load("sets", name)
+    if not isinstance(found, Spec):
+        raise PluginError(f"{name!r} (of sets) is {type(found).__name__}, not a Spec")
+    return found
 
 
 def load_set(name: str, path: str | Path | None = None) -> SampleSet:
-    """A known set by name.
+    """A set by name; without a path, from its package, from the cache, or else fetched from a hub.
 
     Raises:
-        UsageError: No set of that name, or nothing at the path.
+        UsageError: No set of that name, nothing at the path, or no path and nowhere to fetch it from.
         ExtraMissing: The package that holds the set is not installed.
+        Unavailable: It cannot be fetched.
     """
-    spec = SETS.get(name.casefold())
-    if spec is None:
-        close = get_close_matches(name.casefold(), SETS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"no set {name!r} (there are {', '.join(SETS)}){hint}")
-    return open_set(spec, path)
+    return open_set(set_named(name), path)

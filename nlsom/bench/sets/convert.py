@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,28 +12,18 @@ from pydantic import JsonValue
 
 from nlsom.bench.sample import Sample
 from nlsom.bench.sets.fields import Row
-from nlsom.bench.sets.records import records
-from nlsom.bench.sets.spec import Convert, Pictures
+from nlsom.bench.sets.records import keyed, records
+from nlsom.bench.sets.spec import Pictures
 from nlsom.errors import UsageError
 from nlsom.form import labels_for
 from nlsom.task import CaptionTask, VqaTask
 
 
-def question(
-    *,
-    id: str = "question_id",
-    ask: str = "question",
-    picture: str = "@image",
-    answers: str = "",
-    choices: str = "",
-    among: tuple[str, ...] = (),
-    right: str = "",
-    context: str = "",
-    meta: tuple[str, ...] = (),
-) -> Convert:
-    """Records that hold a question.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Columns of records that hold a question.
 
-    Args:
+    Attributes:
         id: Column of the identifier.
         ask: Column of the question.
         picture: Names of the picture's file, with columns in braces; or `@` and the column (or the start of
@@ -42,41 +33,80 @@ def question(
         among: Options that all questions share.
         right: Column of the right option: its place from 0, its letter, or its text.
         context: Column of facts that are given with the question.
+        blank: What stands for nothing in columns that may be empty, beside nothing itself.
         meta: Columns to keep.
     """
 
-    def convert(row: Row, find: Pictures) -> Sample:
-        options = among or (_options(row, choices) if choices else ())
-        golds = row.texts(answers) if answers else ()
+    id: str = "question_id"
+    ask: str = "question"
+    picture: str = "@image"
+    answers: str = ""
+    choices: str = ""
+    among: tuple[str, ...] = ()
+    right: str = ""
+    context: str = ""
+    blank: str = ""
+    meta: tuple[str, ...] = ()
+
+    def __call__(self, row: Row, find: Pictures) -> Sample:
+        """The sample of a record.
+
+        Raises:
+            UsageError: A field is missing, or is not what it should be.
+        """
+        options = self.among or self._options(row)
         return Sample(
-            id=str(row.get(id)),
+            id=str(row.get(self.id)),
             task=VqaTask(
-                question=str(row.get(ask)),
+                question=str(row.get(self.ask)),
                 choices=options,
-                context=str(row.get(context)) if context and row.has(context) else "",
+                context=str(row.get(self.context)) if self._given(row, self.context) else "",
             ),
-            answers=golds,
-            choice=_right(row, right, options) if right and options else None,
-            pictures=_pictures(row, picture, find),
-            meta=_meta(row, meta),
+            answers=row.texts(self.answers) if self.answers else (),
+            choice=_right(row, self.right, options) if options and self._given(row, self.right) else None,
+            pictures=_pictures(row, self.picture, find),
+            meta=_meta(row, self.meta),
         )
 
-    return convert
+    def _given(self, row: Row, column: str) -> bool:
+        return bool(column) and row.has(column) and row.record[column] != (self.blank or None)
+
+    def _options(self, row: Row) -> tuple[str, ...]:
+        columns = self.choices.split()
+        if len(columns) > 1:
+            return tuple(str(row.get(column)) for column in columns if self._given(row, column))
+        return tuple(map(str, row.items(self.choices))) if self._given(row, self.choices) else ()
 
 
-def caption(*, id: str, references: str, picture: str, meta: tuple[str, ...] = ()) -> Convert:
-    """Records that hold a picture with its captions; columns as in `question`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caption:
+    """Columns of records that hold a picture with its captions; as in `Question`.
 
-    def convert(row: Row, find: Pictures) -> Sample:
+    Attributes:
+        id: Column of the identifier.
+        references: Column or path of the captions.
+        picture: The picture.
+        meta: Columns to keep.
+    """
+
+    id: str
+    references: str
+    picture: str
+    meta: tuple[str, ...] = ()
+
+    def __call__(self, row: Row, find: Pictures) -> Sample:
+        """The sample of a record.
+
+        Raises:
+            UsageError: A field is missing, or is not what it should be.
+        """
         return Sample(
-            id=str(row.get(id)),
+            id=str(row.get(self.id)),
             task=CaptionTask(),
-            references=row.texts(references),
-            pictures=_pictures(row, picture, find),
-            meta=_meta(row, meta),
+            references=row.texts(self.references),
+            pictures=_pictures(row, self.picture, find),
+            meta=_meta(row, self.meta),
         )
-
-    return convert
 
 
 def coco_captions(path: Path) -> Iterator[Row]:
@@ -92,23 +122,34 @@ def coco_captions(path: Path) -> Iterator[Row]:
             yield Row(image | {"captions": found}, row.where)
 
 
-def _options(row: Row, choices: str) -> tuple[str, ...]:
-    columns = choices.split()
-    if len(columns) > 1:
-        return tuple(str(row.get(column)) for column in columns if row.has(column))
-    return tuple(str(option) for option in row.items(choices)) if row.has(choices) else ()
+def by_key(path: Path) -> Iterator[Row]:
+    """Records that a file holds by their identifier, which becomes the field `key`; GQA's official files."""
+    for name, record in keyed(path):
+        yield Row({"key": name} | record, f"{path}, record {name!r}")
 
 
-def _right(row: Row, column: str, options: tuple[str, ...]) -> int | None:
-    """The place of the right option; None where the set keeps it secret."""
-    if not row.has(column):
-        return None
+def with_pictures(path: Path) -> Iterator[Row]:
+    """The same, but for records that have no picture; ScienceQA's official file."""
+    for row in by_key(path):
+        if row.has("image"):
+            folder = f"{row.get('split')}/{row.get('key')}"
+            yield Row(row.record | {"image": f"{folder}/{row.get('image')}"}, row.where)
+
+
+def _right(row: Row, column: str, options: tuple[str, ...]) -> int:
+    """The place of the right option."""
     value = row.get(column)
     if isinstance(value, str) and options.count(value) == 1:
         return options.index(value)
     if isinstance(value, str) and value in labels_for(options):
         return labels_for(options).index(value)
-    at = row.whole(column)
+    try:
+        at = int(value)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{row.where}: field {column!r} is {value!r}, which is neither text, letter nor place of one "
+            f"of the options {', '.join(options)}"
+        ) from None
     if not 0 <= at < len(options):
         raise UsageError(f"{row.where}: field {column!r} is {at}, but there are {len(options)} options")
     return at

@@ -21,6 +21,8 @@ class Row:
     def get(self, path: str) -> Any:
         """The value at a path such as `answers[].answer`: the `answer` of each of the `answers`.
 
+        An item that is a text already is taken as it is.
+
         Of several paths (`text|question`) the first whose field is there counts.
 
         Raises:
@@ -31,7 +33,12 @@ class Row:
         if "[]" not in path:
             return self._one(name)
         items = self.items(name.removesuffix("[]"))
-        return [Row(item, f"{self.where}, {name}").get(rest) for item in items] if rest else items
+        if not rest:
+            return items
+        # Some copies of a set hold the texts alone.
+        return [
+            item if isinstance(item, str) else Row(item, f"{self.where}, {name}").get(rest) for item in items
+        ]
 
     def _there(self, paths: str) -> str:
         """The first of several paths whose field is there, else the last."""
@@ -76,15 +83,3 @@ class Row:
     def has(self, name: str) -> bool:
         """Whether the field is there and not empty."""
         return self.record.get(name) not in (None, "", [])
-
-    def whole(self, name: str) -> int:
-        """A whole number, also where a table holds it as text.
-
-        Raises:
-            UsageError: It is none.
-        """
-        value = self._one(name)
-        try:
-            return int(value)
-        except (TypeError, ValueError):
-            raise UsageError(f"{self.where}: field {name!r} is no whole number: {value!r}") from None

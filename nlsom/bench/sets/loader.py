@@ -6,11 +6,12 @@ import importlib.util
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from nlsom.bench.sample import Sample
 from nlsom.bench.sets.fields import Row
+from nlsom.bench.sets.hub import fetched
 from nlsom.bench.sets.records import Record, records
 from nlsom.bench.sets.spec import Files, Spec
 from nlsom.errors import ExtraMissing, UsageError
@@ -36,8 +37,13 @@ class SampleSet:
         """
         root = self.path if self.path.is_dir() else self.path.parent
         find = _Finder(root, self.spec.folders)
+        seen = set[int]()  # hashes only: sets may have half a million samples
         for row in self._rows(root):
-            yield self.spec.convert(row, find)
+            sample = self.spec.convert(row, find)
+            if (known := hash(sample.id)) in seen:
+                raise UsageError(f"{row.where}: another record has the identifier {sample.id!r} too")
+            seen.add(known)
+            yield sample
 
     def samples(self, limit: int | None = None, *, seed: int | None = None) -> Iterator[Sample]:
         """Some of the samples.
@@ -64,13 +70,9 @@ class SampleSet:
                 )
             yield from _joined(mains[0], seconds[0], files)
             return
-        for path in mains:
-            if files.read is not None:
-                yield from files.read(path)
-            else:
-                yield from (
-                    Row(each, f"{path}, record {n}") for n, each in enumerate(records(path, files.key), 1)
-                )
+        # Where a set names its records not, they are numbered through all files.
+        for number, row in enumerate(chain.from_iterable(_rows_of(path, files) for path in mains), 1):
+            yield Row({"number": number} | row.record, row.where)
 
     def _layout(self, root: Path) -> tuple[list[Path], Files]:
         """The files of the first layout that is there."""
@@ -87,22 +89,31 @@ class SampleSet:
         )
 
 
+def _rows_of(path: Path, files: Files) -> Iterator[Row]:
+    if files.read is not None:
+        return files.read(path)
+    return _numbered(path, files.key)
+
+
+def _numbered(path: Path, key: str) -> Iterator[Row]:
+    return (Row(each, f"{path}, record {n}") for n, each in enumerate(records(path, key), 1))
+
+
 def _joined(main: Path, second: Path, files: Files) -> Iterator[Row]:
     """Records of two files side by side; what comes early in one waits for its other half.
 
     Official files are in one order, so next to nothing waits.
     """
     waiting: dict[str, Record] = {}
-    others = enumerate(records(second, files.join_key), 1)
-    for n, record in enumerate(records(main, files.key), 1):
-        row = Row(record, f"{main}, record {n}")
+    others = _numbered(second, files.join_key)
+    for row in _numbered(main, files.key):
         name = str(row.get(files.on))
         while name not in waiting:
-            m, other = next(others, (0, None))
+            other = next(others, None)
             if other is None:
                 raise UsageError(f"{second}: no record with {files.on} {name}, which {row.where} has")
-            waiting[str(Row(other, f"{second}, record {m}").get(files.on))] = other
-        yield Row(record | waiting.pop(name), row.where)
+            waiting[str(other.get(files.on))] = other.record
+        yield Row(row.record | waiting.pop(name), row.where)
 
 
 class _Finder:
@@ -128,11 +139,13 @@ def open_set(spec: Spec, path: str | Path | None = None) -> SampleSet:
 
     Args:
         spec: The declaration.
-        path: Its folder or file; may be left out for a set that comes as a Python package.
+        path: Its folder or file; may be left out for a set that comes as a Python package, lies in the
+            cache, or can be fetched from a hub.
 
     Raises:
-        UsageError: No path, or nothing there.
-        ExtraMissing: The package that holds the set is not installed.
+        UsageError: Nothing there; or no path, and the set cannot be had by name.
+        ExtraMissing: The package that holds the set, or what fetches it, is not installed.
+        Unavailable: The set cannot be fetched.
     """
     if path is not None:
         at = Path(path).expanduser()
@@ -140,7 +153,7 @@ def open_set(spec: Spec, path: str | Path | None = None) -> SampleSet:
             raise UsageError(f"{at}: no such file or folder (set {spec.name!r} is had from {spec.source})")
         return SampleSet(spec, at)
     if not spec.package:
-        raise UsageError(f"set {spec.name!r} needs a path (`--path`); it is had from {spec.source}")
+        return SampleSet(spec, fetched(spec))
     found = importlib.util.find_spec(spec.package)
     if found is None or not found.submodule_search_locations:
         raise ExtraMissing(f"the set {spec.name!r}", "bench")

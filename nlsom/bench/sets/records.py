@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -28,27 +29,42 @@ def records(path: Path, key: str = "") -> Iterator[Record]:
             `.jsonl`, `.csv`, `.tsv` or `.parquet` file.
         key: Where the array stands in an object; "" for none.
 
-    Yields:
-        The records; one without a field `number` gets its place from 1.
-
     Raises:
         UsageError: The file cannot be read in its format; says where.
         ExtraMissing: Parquet without pyarrow.
     """
     readers = {".jsonl": _lines, ".csv": _table, ".tsv": _table, ".parquet": _parquet}
     suffix = path.suffix.casefold()
-    if suffix == ".json":
-        found = _json(path, key)
-    elif suffix in readers:
-        found = readers[suffix](path)
-    else:
+    if suffix != ".json" and suffix not in readers:
         raise UsageError(f"{path}: cannot read {path.suffix or 'a file without suffix'!r}; {_FORMATS}")
+    with _told(path):
+        yield from _json(path, key) if suffix == ".json" else readers[suffix](path)
 
-    for n, record in enumerate(found, 1):
-        yield {"number": n} | record
+
+def keyed(path: Path) -> Iterator[tuple[str, Record]]:
+    """All records of a JSON object that holds them by their identifiers, lazily.
+
+    Raises:
+        UsageError: The file is not such an object; says where.
+    """
+    with _told(path), path.open(encoding="utf-8-sig") as file:
+        stream = _Stream(file, path)
+        for n, name in enumerate(_members(stream), 1):
+            yield name, _record(stream.value(), path, n)
 
 
 _FORMATS = "sets come as .json, .jsonl, .csv, .tsv or .parquet"
+
+
+@contextmanager
+def _told(path: Path) -> Generator[None]:
+    """Turns what cannot be read at all into an error that names the file."""
+    try:
+        yield
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"{path}: is not text in UTF-8: {fault.reason} at byte {fault.start}") from None
+    except OSError as fault:
+        raise UsageError(f"{path}: cannot be read: {fault.strerror or fault}") from None
 
 
 def _record(value: object, path: Path, n: int) -> Record:
@@ -87,9 +103,13 @@ def _parquet(path: Path) -> Iterator[Record]:
         parquet: Any = import_module("pyarrow.parquet")  # an extra, and without types
     except ImportError:
         raise ExtraMissing(f"reading {path.name}", "bench") from None
-    with parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=16):
-            yield from cast(list[Record], batch.to_pylist())
+    arrow: Any = import_module("pyarrow")
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=16):
+                yield from cast(list[Record], batch.to_pylist())
+    except arrow.ArrowException as fault:
+        raise UsageError(f"{path}: cannot be read as Parquet: {fault}") from None
 
 
 class _Stream:
@@ -151,21 +171,27 @@ def _json(path: Path, key: str) -> Iterator[Record]:
         yield from (_record(value, path, n) for n, value in enumerate(_array(stream), 1))
 
 
-def _find(stream: _Stream, path: Path, key: str) -> None:
-    """Goes to the value under a key of the outermost object."""
-    seen: list[str] = []
+def _members(stream: _Stream) -> Iterator[str]:
+    """The names in an object; whoever asks for them takes each value before the next name."""
     stream.take("{")
     while stream.peek() != "}":
         name = str(stream.value())
         stream.take(":")
+        yield name
+        if stream.peek() != "}":
+            stream.take(",")
+
+
+def _find(stream: _Stream, path: Path, key: str) -> None:
+    """Goes to the value under a key of the outermost object."""
+    seen: list[str] = []
+    for name in _members(stream):
         if name == key:
             if stream.peek() != "[":
                 raise UsageError(f"{path}: field {key!r} is no array")
             return
         seen.append(name)
         stream.value()
-        if stream.peek() == ",":
-            stream.take(",")
     raise UsageError(f"{path}: has no field {key!r} (its fields: {', '.join(seen) or 'none'})")
 
 

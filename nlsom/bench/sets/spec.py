@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nlsom.bench.sample import Sample
 from nlsom.bench.sets.fields import Row
+from nlsom.task import Task, VqaTask
 
 Pictures = Callable[..., str]
 """The names that a picture's file may have, to where it lies."""
@@ -39,6 +40,19 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
+class Hub:
+    """Where a hub of data sets keeps a set.
+
+    Attributes:
+        dataset: Its identifier there, such as "lmms-lab/POPE".
+        files: Glob of the files that are wanted: one split.
+    """
+
+    dataset: str
+    files: str
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """The declaration of a set.
 
@@ -49,10 +63,12 @@ class Spec:
         licence: Of its questions and pictures.
         source: Where it is had.
         layouts: The official one and others; the first whose files are there counts.
-        convert: A record to a sample.
+        convert: A record to a sample: a `Question` or a `Caption` names the columns.
+        task: Kind of its tasks.
         folders: Where its pictures lie, under the set's folder; tried in order.
         tried: Whether the layout has been read from real files; else it is taken from its documentation.
         package: The Python package that holds the set; "" where it has to be fetched.
+        hub: Where it can be fetched by name, as its documentation has it; None where nowhere.
     """
 
     name: str
@@ -62,6 +78,8 @@ class Spec:
     source: str
     layouts: tuple[Files, ...]
     convert: Convert
+    task: type[Task] = VqaTask
     folders: tuple[str, ...] = ("images", ".")
     tried: bool = False
     package: str = ""
+    hub: Hub | None = None

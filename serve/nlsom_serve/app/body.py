@@ -39,7 +39,7 @@ class JsonRoute(APIRoute):
 
 def _parse(body: bytes) -> Any:
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_once)
         if _SURROGATE.search(body):
             json.dumps(value, ensure_ascii=False).encode()  # pairs are joined by now; what is left is lone
         return value
@@ -50,10 +50,23 @@ def _parse(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         told = f"the body is not valid JSON ({error.msg}, line {error.lineno}, column {error.colno})"
         raise bad(told, code="invalid_json") from None
+    except _Twice as error:
+        raise bad(f"the body says {str(error)[:80]!r} twice", code="invalid_json") from None
     except RecursionError:
         raise bad("the body is nested too deeply", code="invalid_json") from None
     except ValueError:  # a constant that JSON does not know, or a number of more than 4,300 digits
         raise bad("the body holds a number that cannot be read", code="invalid_json") from None
+
+
+class _Twice(Exception):
+    """A key that stands twice in an object: readers differ in which of them counts."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _Twice(next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at])))
+    return made
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -146,7 +146,11 @@ async def cancel(id: Id, house: TheHouse) -> MindstormDetail:
     "/{id}/events",
     response_class=Response,
     responses={
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events."},
+        200: {
+            "content": {"text/event-stream": {}},
+            "description": "Events: `started`, `asked`, `spoke`, `abstained`, `round_closed`; the last is "
+            "`decided` or `stopped`. Their data is JSON.",
+        },
         **failures(400, 401, 404),
     },
 )

@@ -52,7 +52,13 @@ async def get_model(model: str, house: TheHouse) -> ModelCard:
 @router.post(
     "/v1/chat/completions",
     response_model=ChatCompletion,
-    responses=failures(400, 401, 404, 408, 413, 415, 429, 500, 502, 503),
+    responses={
+        200: {
+            "content": {"text/event-stream": {}},
+            "description": "The completion; with `stream` its chunks as `data:` lines, then `[DONE]`.",
+        },
+        **failures(400, 401, 404, 408, 413, 415, 429, 500, 502, 503),
+    },
 )
 async def complete(asked: ChatRequest, request: Request, house: TheHouse, account: TheAccount) -> Response:
     """Asks a society. The mindstorm is cancelled, down to the models, when the client leaves."""

@@ -154,6 +154,10 @@ class ChatRequest(Strict):
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     repetition_penalty: float | None = None
+    skip_special_tokens: bool | None = None
+    chat_template_kwargs: dict[str, JsonValue] | None = None
+    mm_processor_kwargs: dict[str, JsonValue] | None = None
+    media_io_kwargs: dict[str, JsonValue] | None = None
     reasoning_effort: str | None = None
     verbosity: str | None = None
     # Ignored: they have no meaning here.

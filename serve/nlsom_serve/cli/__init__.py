@@ -9,9 +9,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+import nlsom
 from nlsom.errors import NlsomError
 from nlsom_serve.cli import agents, ask, bench, doctor, models, replay, serve, societies, traces, worker
 from nlsom_serve.cli.screen import fail
@@ -24,6 +26,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nlsom {nlsom.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(  # pyright: ignore[reportUnusedFunction]
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Shows the version.")
+    ] = False,
+) -> None:
+    """Societies of models that think together about pictures."""
+
+
 app.command("ask")(ask.ask)
 app.command("caption")(ask.caption)
 app.add_typer(societies.app, name="societies")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +18,20 @@ from nlsom.bench import structures as paper
 from nlsom.bench.compare import compare_all
 from nlsom.bench.folder import Entrant, RunFolder
 from nlsom.bench.report import csv, markdown, page
-from nlsom.bench.run import Contender, Runner, Watch
-from nlsom.bench.sets import SETS, load_set
+from nlsom.bench.run import Contender, Runner
+from nlsom.bench.sets import load_set, set_named, set_names
 from nlsom.bench.standing import Column, gather, standings
 from nlsom.config import load
 from nlsom.errors import UsageError
-from nlsom_serve.cli.bench_screen import progress_bars, show, show_compared, told
+from nlsom_serve.cli.bench_screen import (
+    progress_bars,
+    show,
+    show_compared,
+    told,
+    told_baseline,
+    told_row,
+    told_set,
+)
 from nlsom_serve.cli.options import (
     AsJson,
     BusUrl,
@@ -32,6 +42,7 @@ from nlsom_serve.cli.options import (
     fetch_missing,
     reach,
     read_models,
+    spread,
 )
 from nlsom_serve.cli.screen import err, escape, out, print_json
 
@@ -46,30 +57,78 @@ Societies = Annotated[
     ),
 ]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
-On = Annotated[str, typer.Option("--on", metavar="NAME", help="The set; see `nlsom bench sets`.")]
-SetPath = Annotated[
-    Path | None, typer.Option("--path", metavar="PATH", help="Where the set lies; not for a packaged set.")
-]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="So many samples; all, if not given.")]
-SampleSeed = Annotated[
-    int | None, typer.Option("--sample-seed", help="Draws the samples at random; the first, if not given.")
-]
-Seeds = Annotated[int, typer.Option("--seeds", min=1, help="Asks each sample with so many seeds.")]
-Concurrency = Annotated[int, typer.Option("--concurrency", "-j", min=1, help="Samples at once.")]
-Budget = Annotated[
-    str | None,
-    typer.Option(
-        "--budget", metavar="tokens=N", help="No new sample is begun once the run has spent so many tokens."
-    ),
-]
-RetryFailed = Annotated[
-    bool,
-    typer.Option(
-        "--retry-failed", help="Asks again where a sample failed, was cut short, or a member abstained."
-    ),
-]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="RUN/", help="The run's folder.")]
 By = Annotated[Column, typer.Option("--by", help="Which score is compared.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What all commands take that run societies over a set."""
+
+    on: Annotated[str, typer.Option("--on", metavar="NAME", help="The set; see `nlsom bench sets`.")]
+    to: Annotated[Path, typer.Option("--out", "-o", metavar="RUN/", help="The run's folder.")]
+    path: Annotated[
+        Path | None,
+        typer.Option("--path", metavar="PATH", help="Where the set lies; else it is had by its name."),
+    ] = None
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="So many samples; all, if not given.")
+    ] = None
+    sample_seed: Annotated[
+        int | None,
+        typer.Option("--sample-seed", help="Draws the samples at random; the first, if not given."),
+    ] = None
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Asks each sample with so many seeds.")] = 1
+    concurrency: Annotated[int, typer.Option("--concurrency", "-j", min=1, help="Samples at once.")] = 8
+    model: Models = None
+    set: Overrides = None
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="tokens=N",
+            help="No new sample is begun once the run has spent so many tokens.",
+        ),
+    ] = None
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed", help="Asks again where a sample failed, was cut short, or a member abstained."
+        ),
+    ] = False
+    json: AsJson = False
+
+    def contender(self, name: str, bus: str | None = None, *, alone: bool = True) -> Contender:
+        """A society as a contender.
+
+        Args:
+            name: Its name or file.
+            bus: Where workers host its members.
+            alone: Whether nothing is asked here if they are hosted there.
+        """
+        made = load(name, models=read_models(self.model), overrides=self.set or (), bus=reach(bus))
+        if bus is None or not alone:
+            fetch_missing(made)
+        told = Entrant(
+            name=made.name, file=name, overrides=tuple(self.set or ()), models=tuple(self.model or ())
+        )
+        return Contender(made, told)
+
+    @contextmanager
+    def runner(self) -> Generator[Runner]:
+        """The runner, with bars that show how far it is."""
+        samples, budget = load_set(self.on, self.path), _read_budget(self.budget)
+        with progress_bars(quiet=self.json) as watch:
+            yield Runner(
+                samples,
+                RunFolder(self.to),
+                limit=self.limit,
+                sample_seed=self.sample_seed,
+                seeds=self.seeds,
+                concurrency=self.concurrency,
+                budget=budget,
+                retry_failed=self.retry_failed,
+                watch=watch,
+            )
 
 
 @app.command("sets")
@@ -78,44 +137,34 @@ def list_sets(json: AsJson = False) -> None:
 
     Example: `nlsom bench sets`
     """
+    every = [set_named(name) for name in set_names()]
     if json:
-        keys = ("name", "about", "scorer", "licence", "source", "tried", "package")
-        print_json([{key: getattr(spec, key) for key in keys} for spec in SETS.values()])
+        print_json([told_set(spec) for spec in every])
         return
-    table = Table("set", "about", "scorer", "layout", box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for spec in SETS.values():
+    table = Table(
+        "set", "about", "scorer", "layout", "had", box=None, header_style="dim", padding=(0, 2, 0, 0)
+    )
+    for spec in every:
         layout = "read from real files" if spec.tried else "from its documentation"
-        table.add_row(f"[bold]{spec.name}[/]", escape(spec.about), spec.scorer, layout)
+        had = "as a package" if spec.package else "by name or --path" if spec.hub else "--path"
+        table.add_row(f"[bold]{escape(spec.name)}[/]", escape(spec.about), escape(spec.scorer), layout, had)
     out.print(table)
-    out.print("\n[dim]METEOR and SPICE are not available: both need Java and models of their own.[/]")
+    out.print(
+        "\n[dim]Licences, columns and where each is had: --json. METEOR and SPICE are not available: both"
+    )
+    out.print("[dim]need Java and models of their own.[/]")
 
 
 @app.command("run")
-def run(
-    societies: Societies,
-    on: On,
-    to: Out,
-    path: SetPath = None,
-    limit: Limit = None,
-    sample_seed: SampleSeed = None,
-    seeds: Seeds = 1,
-    concurrency: Concurrency = 8,
-    model: Models = None,
-    set: Overrides = None,
-    bus: BusUrl = None,
-    budget: Budget = None,
-    retry_failed: RetryFailed = False,
-    json: AsJson = False,
-) -> None:
+@spread
+def run(societies: Societies, bus: BusUrl = None, *, options: RunOptions) -> None:
     """Runs societies over a set. Run again after a kill, it goes on where it was.
 
     Example: `nlsom bench run vqa-monarchy solo --on vqav2 --path val/ --limit 200 -o run/`
     """
-    contenders = [_contender(name, model, set, bus) for name in societies]
-    with progress_bars(quiet=json) as watch:
-        runner = _runner(on, path, to, limit, sample_seed, seeds, concurrency, budget, retry_failed, watch)
-        asyncio.run(runner.run(contenders))
-    show(standings(RunFolder(to)), json)
+    with options.runner() as runner:
+        asyncio.run(runner.run([options.contender(name, bus) for name in societies]))
+    show(standings(runner.folder), options.json)
 
 
 @app.command("compare")
@@ -139,55 +188,55 @@ def compare(
 
 
 @app.command("baseline")
+@spread
 def baseline(
     society: SocietyName,
-    on: On,
-    to: Out,
-    path: SetPath = None,
-    limit: Limit = None,
-    sample_seed: SampleSeed = None,
-    seeds: Seeds = 1,
-    concurrency: Concurrency = 8,
-    model: Models = None,
-    set: Overrides = None,
+    bus: Annotated[
+        str | None,
+        typer.Option(
+            "--bus",
+            metavar="nats://HOST:PORT",
+            help="Asks the society's members there; its rivals live here.",
+        ),
+    ] = None,
     most: Annotated[int, typer.Option("--most", min=1, help="Samples of self-consistency at most.")] = 64,
+    *,
+    options: RunOptions,
 ) -> None:
     """Runs a society and its rivals of equal cost: single, self-consistency, best member, oracle.
 
     Example: `nlsom bench baseline vqa-democracy --on vqav2 --path val/ --limit 200 -o run/`
     """
-    contender = _contender(society, model, set)
-    with progress_bars() as watch:
-        runner = _runner(on, path, to, limit, sample_seed, seeds, concurrency, None, False, watch)
+    with options.runner() as runner:
+        contender = options.contender(society, bus, alone=False)
         found = asyncio.run(rivals.baseline(runner, contender, most=most))
-    out.print(rivals.markdown(found), markup=False, soft_wrap=True)
+    if options.json:
+        print_json(told_baseline(found))
+    else:
+        out.print(rivals.markdown(found), markup=False, soft_wrap=True)
 
 
 @app.command("structures")
+@spread
 def structures(
     society: SocietyName,
-    on: On,
-    to: Out,
-    path: SetPath = None,
-    limit: Limit = None,
-    sample_seed: SampleSeed = None,
-    seeds: Seeds = 1,
-    concurrency: Concurrency = 8,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds of questions or debate.")] = 1,
-    model: Models = None,
-    set: Overrides = None,
     most: Annotated[int, typer.Option("--most", min=1, help="Voters at most.")] = 64,
+    *,
+    options: RunOptions,
 ) -> None:
     """The paper's table: the members of a society in nine structures, each beside a vote of equal cost.
 
     Example: `nlsom bench structures vqa-democracy --on easy-vqa --limit 60 --sample-seed 0 -o run/`
     """
-    made = _contender(society, model, set).society
-    table = paper.Structures(paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task)
-    with progress_bars() as watch:
-        runner = _runner(on, path, to, limit, sample_seed, seeds, concurrency, None, False, watch)
+    with options.runner() as runner:
+        made = options.contender(society).society
+        table = paper.Structures(paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task)
         found = asyncio.run(equal_cost.run_all(runner, table, most=most))
-    out.print(equal_cost.markdown(found), markup=False, soft_wrap=True)
+    if options.json:
+        print_json([told_row(row) for row in found])
+    else:
+        out.print(equal_cost.markdown(found), markup=False, soft_wrap=True)
 
 
 @app.command("report")
@@ -220,41 +269,6 @@ def report(
     else:
         to.write_text(text, encoding="utf-8")
         err.print(f"written to {escape(str(to))}")
-
-
-def _contender(
-    name: str, models: Sequence[str] | None, overrides: Sequence[str] | None, bus: str | None = None
-) -> Contender:
-    society = load(name, models=read_models(models), overrides=overrides or (), bus=reach(bus))
-    if bus is None:
-        fetch_missing(society)
-    told = Entrant(name=society.name, file=name, overrides=tuple(overrides or ()), models=tuple(models or ()))
-    return Contender(society, told)
-
-
-def _runner(
-    on: str,
-    path: Path | None,
-    to: Path,
-    limit: int | None,
-    sample_seed: int | None,
-    seeds: int,
-    concurrency: int,
-    budget: str | None,
-    retry_failed: bool,
-    watch: Watch | None,
-) -> Runner:
-    return Runner(
-        load_set(on, path),
-        RunFolder(to),
-        limit=limit,
-        sample_seed=sample_seed,
-        seeds=seeds,
-        concurrency=concurrency,
-        budget=_read_budget(budget),
-        retry_failed=retry_failed,
-        watch=watch,
-    )
 
 
 def _read_budget(given: str | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
@@ -9,8 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from nlsom.bench.baseline import Baseline
 from nlsom.bench.compare import Comparison
-from nlsom.bench.run import Progress, Watch
+from nlsom.bench.equal_cost import Row
+from nlsom.bench.progress import Progress, Watch
+from nlsom.bench.sets import Caption, Question, Spec
 from nlsom.bench.standing import Standing
 from nlsom_serve.cli.screen import err, escape, out, print_json
 
@@ -159,3 +163,44 @@ def show_compared(found: Sequence[Comparison]) -> None:
             "–" if per is None else f"{per:+.4f}",
         )
     out.print(table)
+
+
+def told_baseline(found: Baseline) -> dict[str, object]:
+    """A society and its rivals for programs."""
+    top = found.oracle
+    return {
+        "society": _figures(found.society),
+        "single": _figures(found.single),
+        "self_consistency": _figures(found.consistency),
+        "members": [_figures(one) for one in found.alone],
+        "oracle": {"lenient": top.estimate, "interval": [top.low, top.high]},
+        "comparisons": [told(one) for one in found.comparisons],
+    }
+
+
+def told_row(row: Row) -> dict[str, object]:
+    """A structure beside its vote of equal cost, for programs."""
+    return {
+        **_figures(row.standing),
+        "seconds": row.seconds,
+        "equal_cost_vote": _figures(row.rival),
+        "comparison": told(row.comparison),
+    }
+
+
+def told_set(spec: Spec) -> dict[str, object]:
+    """All that is declared of a set, for programs."""
+    columns = dataclasses.asdict(spec.convert) if isinstance(spec.convert, Question | Caption) else {}
+    return {
+        "name": spec.name,
+        "about": spec.about,
+        "task": spec.task.kind,
+        "scorer": spec.scorer,
+        "licence": spec.licence,
+        "source": spec.source,
+        "files": [files.pattern for files in spec.layouts],
+        "columns": {name: column for name, column in columns.items() if column},
+        "tried": spec.tried,
+        "package": spec.package,
+        "hub": dataclasses.asdict(spec.hub) if spec.hub else None,
+    }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import os
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -81,6 +84,32 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Prints the answer on
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="With --trace: asks members again that abstained before.")
 ]
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Makes each field of a command's last parameter, a dataclass, an option of its own."""
+    *own, last = inspect.signature(command, eval_str=True).parameters.values()
+    options = last.annotation
+    hints = get_type_hints(options, include_extras=True)
+    spread_out = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in dataclasses.fields(options)
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        taken = {field.name: given.pop(field.name) for field in spread_out}
+        command(**given, **{last.name: options(**taken)})
+
+    parameters = [*own, *spread_out]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    return run
 
 
 def read_models(given: Sequence[str] | None) -> dict[str, str]:

@@ -14,6 +14,7 @@ import typer
 from rich.table import Table
 
 from nlsom.errors import TraceError, TraceRefused, UsageError
+from nlsom.media import FolderStore
 from nlsom.trace import Header, Record, SqliteTrace
 from nlsom.trace.contract import lines
 from nlsom.trace.stored import read_stored
@@ -105,12 +106,13 @@ def prune(
 ) -> None:
     """Drops whole mindstorms from a trace; what several options name together has to be true together.
 
-    Replies that other mindstorms reuse stay. Example: `nlsom traces prune run.sqlite --older-than 30`
+    Replies that other mindstorms reuse stay. Pictures that no mindstorm speaks of any more go too, if they
+    were added more than a day ago. Example: `nlsom traces prune run.sqlite --older-than 30`
     """
     if not ids and older_than is None and society is None:
         raise UsageError("say what to drop: ids, --older-than DAYS or --society NAME")
 
-    async def work() -> tuple[list[str], Pruned | None]:
+    async def work() -> tuple[list[str], Pruned | None, tuple[int, int]]:
         async with SqliteTrace(file, read_only=dry_run) as trace:
             headers = [header async for header in trace.mindstorms()]
             chosen = [_one(file, headers, id) for id in ids] if ids else headers
@@ -121,21 +123,30 @@ def prune(
                 if (before is None or header.started < before)
                 and (society is None or header.society == society)
             ]
-            return dropped, None if dry_run else await trace.prune(dropped)
+            if dry_run:
+                return dropped, None, (0, 0)
+            pruned = await trace.prune(dropped)
+            store, spoken_of = FolderStore(trace.media), await trace.digests()
+            pictures = await asyncio.to_thread(store.drop_all_but, spoken_of, older_than=86_400)
+            return dropped, pruned, pictures
 
     if not file.is_file():
         raise TraceRefused(f"{file}: there is no such trace")
-    dropped, pruned = asyncio.run(work())
+    dropped, pruned, (pictures, young) = asyncio.run(work())
     if pruned is not None and pruned.records:
         compact(file)
     if json:
         kept = pruned.kept if pruned else None
-        print_json({"dropped": dropped, "kept_replies": kept, "dry_run": dry_run})
+        told = {"dropped": dropped, "kept_replies": kept, "dry_run": dry_run}
+        print_json({**told, "pictures": pictures, "young_pictures": young})
     elif pruned is None:
         out.print(f"would drop {len(dropped)} mindstorms")
     else:
         kept = f"; {pruned.kept} of their replies stay, since others reuse them" if pruned.kept else ""
         out.print(f"dropped {pruned.mindstorms} mindstorms, {pruned.records} records{kept}")
+        if pictures or young:
+            stay = f"; {young} stay that were added within a day" if young else ""
+            out.print(f"dropped {pictures} pictures{stay}")
 
 
 @app.command("verify")

@@ -45,8 +45,11 @@ export async function post(path, body) {
   return response.json();
 }
 
-/** Calls `take({id, event, data})` for each event of a mindstorm; after a break it goes on where it was. */
-export async function watch(id, take, signal) {
+/**
+ * Calls `take({id, event, data})` for each event of a mindstorm; after a break, of which it tells `broke`, it goes
+ * on where it was.
+ */
+export async function watch(id, take, { signal, broke }) {
   let last = "";
   for (let tries = 0; !signal.aborted; tries++) {
     try {
@@ -63,6 +66,7 @@ export async function watch(id, take, signal) {
     } catch (error) {
       if (signal.aborted || error instanceof ApiError || tries > 20) throw error;
     }
+    if (tries) broke?.();
     await new Promise((done) => setTimeout(done, Math.min(5000, 250 * 2 ** tries)));
   }
 }

@@ -1,5 +1,7 @@
 // The society's drawing, made by the server, that lights up: who is asked, who speaks, and who hears it.
 
+import { element } from "./dom.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export class Graph {
@@ -22,12 +24,25 @@ export class Graph {
       }
     }
     this.lines = document.createElementNS(SVG, "g");
+    const crowd = seats.length > 48;
+    this.place.classList.toggle("crowd", crowd);
+    if (crowd) this.place.append(element("p", { className: "soft", text: inWords(this.svg) })); // its own is too small
     this.svg.insertBefore(this.lines, this.svg.querySelector("circle"));
   }
 
   reset() {
     for (const disc of this.discs.values()) disc.classList.remove("thinking", "speaking", "absent", "voted");
     this.lines?.replaceChildren();
+  }
+
+  /** The colour of a member's role. */
+  colour(name) {
+    return this.discs.get(name)?.getAttribute("fill") ?? "";
+  }
+
+  /** Nobody thinks any more. */
+  rests() {
+    for (const disc of this.discs.values()) disc.classList.remove("thinking");
   }
 
   asks(name) {
@@ -58,4 +73,9 @@ export class Graph {
     disc?.classList.remove("thinking");
     disc?.classList.add("absent");
   }
+}
+
+function inWords(svg) {
+  const words = svg.querySelector("desc").textContent.replace(/: \d+ member\./, "."); // a role that says nothing
+  return words.replace(/\. [a-z]/g, (start) => start.toUpperCase());
 }

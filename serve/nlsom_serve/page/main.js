@@ -13,6 +13,7 @@ const seat = new Seat();
 const pictures = new Pictures();
 let watching = new AbortController();
 let shown = null;
+let rush = false;
 let oldest = null;
 
 /** Runs what a person asked for; asks for a key where one is needed, and says what went wrong. */
@@ -73,7 +74,10 @@ function begin(id) {
   storm.clear();
   seat.clear();
   $("replay").hidden = true;
+  $("cancel").hidden = true;
+  storm.status("It begins.", "running");
   if (location.hash !== `#${id}`) history.pushState(null, "", `#${id}`);
+  mark();
   return watching.signal;
 }
 
@@ -81,14 +85,15 @@ async function follow(id) {
   const signal = begin(id);
   storm.startClock();
   $("cancel").hidden = false;
+  const broke = () => storm.status("The connection broke; it is tried again.", "running");
   try {
-    await api.watch(id, (one) => take(id, one), signal);
+    await api.watch(id, (one) => take(id, one), { signal, broke });
   } finally {
     if (!signal.aborted) {
       storm.stopClock();
       seat.clear();
       $("cancel").hidden = true;
-      $("replay").hidden = false;
+      playing(false);
       await listPast();
     }
   }
@@ -110,7 +115,7 @@ async function showPictures(id, count) {
 async function open(id) {
   const told = await api.get(`/v1/mindstorms/${id}`);
   await showSociety(told.society).catch(() => undefined); // its society may not be served any more
-  $("asked").textContent = told.question;
+  storm.asks(told.question, told.choices);
   await showPictures(id, told.images);
   await follow(id);
 }
@@ -119,25 +124,38 @@ async function open(id) {
 async function replay(id) {
   const signal = begin(id);
   const events = [];
-  await api.watch(id, (one) => events.push(one), signal);
+  await api.watch(id, (one) => events.push(one), { signal });
+  const turns = events.filter((one) => one.event === "spoke" || one.event === "abstained").length;
+  rush = false;
+  playing(true);
   for (const one of events) {
-    if (signal.aborted) return;
     if (one.event === "spoke") graph.asks(one.data.sender);
-    if (one.event === "spoke" || one.event === "abstained") await pause(600 * Number($("speed").value));
-    if (!signal.aborted) storm.take(one);
+    if (one.event === "spoke" || one.event === "abstained") await pause(Math.min(700, LONGEST / turns));
+    if (signal.aborted) return;
+    storm.take(one);
   }
-  $("replay").hidden = false;
+  playing(false);
 }
 
-const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+function playing(on) {
+  $("replay").hidden = false;
+  $("again").hidden = on;
+  $("skip").hidden = !on;
+}
+
+const LONGEST = 30_000; // milliseconds of a replay at normal speed
+const pause = (milliseconds) =>
+  rush ? undefined : new Promise((done) => setTimeout(done, milliseconds * Number($("speed").value)));
 
 async function listPast(more = false) {
   const told = await api.get(`/v1/mindstorms?limit=20${more && oldest ? `&before=${oldest}` : ""}`);
   const items = told.data.map((one) => {
-    const button = element("button", { type: "button" }, one.question);
-    const answer = one.answer ?? one.state;
-    const when = one.started ? new Date(one.started * 1000).toLocaleString() : "";
-    button.append(element("small", { text: `${one.society} · ${answer} · ${when}` }));
+    const answer = element("b", { text: one.answer ?? (one.state === "decided" ? "no verdict" : one.state) });
+    answer.classList.toggle("none", one.answer === null);
+    const when = one.started ? ` · ${new Date(one.started * 1000).toLocaleString([], WHEN)}` : "";
+    const button = element("button", { type: "button" }, element("span", { className: "asked", text: one.question || "(a picture)" }));
+    button.append(element("small", {}, answer, ` · ${one.society}${when}`));
+    button.dataset.id = one.id;
     button.addEventListener("click", () => trying(() => open(one.id)));
     return element("li", {}, button);
   });
@@ -145,6 +163,18 @@ async function listPast(more = false) {
   else $("past").replaceChildren(...items);
   oldest = told.data.at(-1)?.id ?? null;
   $("more").hidden = !told.more;
+  $("past-none").hidden = $("past").childElementCount > 0;
+  mark();
+}
+
+const WHEN = { dateStyle: "short", timeStyle: "short" };
+
+/** Marks which of the past mindstorms is shown. */
+function mark() {
+  for (const button of $("past").querySelectorAll("button")) {
+    if (button.dataset.id === location.hash.slice(1)) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+  }
 }
 
 async function ask() {
@@ -159,6 +189,8 @@ async function ask() {
     });
     pictures.clear();
     await showPictures(begun.id, begun.images);
+    storm.asks(begun.question, begun.choices);
+    if (matchMedia("(max-width: 56rem)").matches) $("watching").scrollIntoView();
     follow(begun.id).catch((error) => problem("problem", error.message));
   } finally {
     $("send").disabled = false;
@@ -183,6 +215,7 @@ $("question").addEventListener("keydown", (event) => {
 });
 $("cancel").addEventListener("click", () => trying(() => api.remove(`/v1/mindstorms/${location.hash.slice(1)}`)));
 $("again").addEventListener("click", () => trying(() => replay(location.hash.slice(1))));
+$("skip").addEventListener("click", () => (rush = true));
 $("more").addEventListener("click", () => trying(() => listPast(true)));
 window.addEventListener("popstate", () => location.hash.length > 1 && trying(() => open(location.hash.slice(1))));
 trying(start);

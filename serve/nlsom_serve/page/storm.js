@@ -3,6 +3,7 @@
 import { $, element } from "./dom.js";
 
 const CROWD = 24;
+const LONG = 60; // an answer of more characters is a text, not a headline
 
 export class Storm {
   constructor(graph) {
@@ -13,6 +14,8 @@ export class Storm {
   clear() {
     this.part = "";
     this.turns = this.read = this.written = 0;
+    this.asking = new Set();
+    this.votes = new Map();
     this.began = performance.now();
     this.stopClock();
     this.graph.reset();
@@ -21,6 +24,7 @@ export class Storm {
     $("verdict").hidden = true;
     $("round").textContent = "–";
     this.figures();
+    this.thinks();
     $("seconds").textContent = "0.0";
   }
 
@@ -42,22 +46,41 @@ export class Storm {
     $("written").textContent = this.written.toLocaleString();
   }
 
+  /** Says how it stands; `is` is `running`, `decided`, `none` (over without a verdict) or `stopped`. */
+  status(text, is) {
+    $("status").textContent = text;
+    $("status").dataset.is = is;
+  }
+
+  /** Says what is asked. */
+  asks(question, choices) {
+    const letters = choices.length <= 26;
+    $("asked").textContent = question;
+    $("choices").replaceChildren(
+      ...choices.map((choice, at) =>
+        element("li", { text: `${letters ? String.fromCharCode(65 + at) : at + 1}. ${choice}` }),
+      ),
+    );
+  }
+
   take({ event, data }) {
     this[event]?.(data);
   }
 
   started(data) {
-    const letters = data.choices.length <= 26;
-    const choices = data.choices.map((choice, at) => `${letters ? String.fromCharCode(65 + at) : at + 1}. ${choice}`);
-    $("asked").textContent = [data.question, ...choices].join("\n");
-    $("status").textContent = `${data.members.length} members think.`;
+    this.choices = data.choices;
+    this.asks(data.question, data.choices);
+    this.status(`${count(data.members.length, "member")} ${data.members.length === 1 ? "thinks" : "think"}.`, "running");
     $("dialogue").classList.toggle("crowd", data.members.length > CROWD);
   }
 
   asked(data) {
     this.under(data.phase, data.round);
     this.graph.asks(data.member);
-    if (!data.waits) $("status").textContent = `${data.phase}, round ${data.round}: ${data.member} is asked.`;
+    this.asking.add(data.member);
+    this.thinks();
+    const whom = data.waits ? "it is your turn" : `${data.member} is asked`;
+    this.status(`${data.phase}, round ${data.round}: ${whom}.`, "running");
   }
 
   spoke(data) {
@@ -66,50 +89,96 @@ export class Storm {
     this.read += data.usage.prompt_tokens;
     this.written += data.usage.completion_tokens;
     this.figures();
-    const line = element("p", { className: "said" }, element("b", { text: data.sender }), `: ${data.text}`);
     const notes = [];
-    if (data.ballot) notes.push(`votes ${ballot(data.ballot)}`);
-    else if (data.answer !== null && data.answer !== data.text.trim()) notes.push(`answer: ${data.answer}`);
+    if (data.answer !== null && !data.ballot && data.answer !== data.text.trim()) notes.push(`answer: ${data.answer}`);
     if (data.confidence !== null) notes.push(`${Math.round(data.confidence * 100)}% sure`);
     if (data.why) notes.push(`no answer: ${data.why}`);
-    if (notes.length) line.append(element("small", { text: ` (${notes.join(", ")})` }));
+    const line = this.line(data.sender, data.text);
+    if (data.ballot) line.append(" ", element("small", { className: "vote", text: `votes ${ballot(data.ballot)}` }));
+    if (notes.length) line.append(" ", element("small", { text: notes.join(" · ") }));
     this.append(line);
-    this.graph.speaks(data.sender, data.ballot !== null || data.label === "ballot");
+    this.graph.speaks(data.sender, data.ballot !== null || (data.label === "ballot" && data.answer !== null));
+    this.answered(data.sender);
+    if (data.ballot?.kind === "choice") this.voted(data.sender, data.ballot.choice);
   }
 
   abstained(data) {
     this.under(data.phase, data.round);
-    const line = element("p", { className: "said abstains" }, element("b", { text: data.member }), ` abstains: ${data.cause}`);
+    const line = this.line(data.member, data.cause, "abstains");
+    line.classList.add("abstains");
     this.append(line);
     this.graph.abstains(data.member);
+    this.answered(data.member);
   }
 
   round_closed(data) {
-    $("status").textContent = `${data.phase}, round ${data.round}: ${data.replied} of ${data.asked} spoke.`;
+    this.asking.clear();
+    this.thinks();
+    this.status(`${data.phase}, round ${data.round}: ${data.replied} of ${data.asked} spoke.`, "running");
   }
 
   decided(data) {
-    this.stopClock();
-    $("verdict").hidden = false;
+    this.over();
     const none = data.answer === null;
-    const tied = data.tied.length ? `No verdict: tied between ${data.tied.join(", ")}` : "No verdict";
-    $("answer").textContent = none ? tied : data.answer;
-    $("answer").classList.toggle("none", none);
-    tally($("tally"), data.tally);
+    const tied = data.tied.length ? `tied between ${data.tied.join(", ")}` : "";
+    const answer = none ? `No verdict${tied && `: ${tied}`}` : data.answer;
+    this.verdict("Verdict", none ? "none" : "");
+    $("answer").textContent = answer;
+    $("answer").classList.toggle("long", answer.length > LONG);
+    tally($("tally"), data.tally, data.answer);
     const how = [`by ${data.rule}`];
-    if (data.confidence !== null) how.push(`${Math.round(data.confidence * 100)}%`);
-    if (data.abstained.length) how.push(`${data.abstained.length} abstentions`);
+    if (data.confidence !== null) how.push(`${Math.round(data.confidence * 100)}% sure`);
+    if (data.abstained.length) how.push(count(data.abstained.length, "abstention"));
     if (data.cut_short) how.push(`cut short: ${data.cut_short}`);
     const usage = data.usage_total;
-    how.push(`${usage.calls} calls`, `${usage.prompt_tokens} tokens read`, `${usage.completion_tokens} written`);
+    how.push(count(usage.calls, "model call"));
     $("how").textContent = how.join(" · ");
+    $("read").textContent = usage.prompt_tokens.toLocaleString();
+    $("written").textContent = usage.completion_tokens.toLocaleString();
     $("seconds").textContent = usage.seconds.toFixed(1);
-    $("status").textContent = none ? `It is over: ${tied}.` : `It is over. The verdict: ${data.answer}.`;
+    if (none) this.status(`It is over without a verdict${tied && `: ${tied}`}.`, "none");
+    else this.status(`It is over. The verdict: ${data.answer}.`, "decided");
   }
 
   stopped(data) {
+    this.over();
+    this.status(`It stopped: ${data.reason}.`, "stopped");
+  }
+
+  over() {
     this.stopClock();
-    $("status").textContent = `It stopped: ${data.reason}.`;
+    this.asking.clear();
+    this.thinks();
+    this.graph.rests();
+  }
+
+  /** The latest vote of each member, until the verdict says what counts. */
+  voted(member, choice) {
+    this.votes.set(member, choice);
+    const counts = Object.fromEntries(this.choices.map((one) => [one, 0]));
+    for (const one of this.votes.values()) counts[one] = (counts[one] ?? 0) + 1;
+    this.verdict("Votes so far", "open");
+    $("answer").textContent = "";
+    tally($("tally"), counts);
+    $("how").textContent = "";
+  }
+
+  verdict(title, look) {
+    $("verdict").hidden = false;
+    $("verdict").className = look;
+    $("verdict-title").textContent = title;
+  }
+
+  answered(member) {
+    this.asking.delete(member);
+    this.thinks();
+  }
+
+  thinks() {
+    const [first, second, ...rest] = this.asking;
+    $("thinking").hidden = !first;
+    const who = rest.length ? `${first}, ${second} and ${count(rest.length, "other")}` : second ? `${first} and ${second}` : first;
+    $("thinking").textContent = `Waiting for ${who}`;
   }
 
   under(phase, round) {
@@ -120,12 +189,29 @@ export class Storm {
     $("dialogue").append(element("h3", { text: part }));
   }
 
+  line(member, words, does = "") {
+    const face = element("span", { className: "face", text: initials(member), "aria-hidden": "true" });
+    const line = element("div", { className: "said" }, face, element("b", { text: member }));
+    if (does) line.append(" ", element("small", { text: does }));
+    line.append(element("span", { className: "hush", text: ": " }), element("span", { className: "words", text: words }));
+    line.style.setProperty("--who", this.graph.colour(member));
+    return line;
+  }
+
   append(line) {
     const log = $("dialogue");
     const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 40;
     log.append(line);
     if (atEnd) log.scrollTop = log.scrollHeight;
   }
+}
+
+const count = (number, what) => `${number.toLocaleString()} ${what}${number === 1 ? "" : "s"}`;
+
+/** Of `eyes.tag` ET, of `eyes.2` E2, of `anna` A. */
+function initials(name) {
+  const [first, ...more] = name.split(".");
+  return ([...first][0] + (more.length ? [...more.at(-1)][0] : "")).toUpperCase();
 }
 
 function ballot(given) {
@@ -135,7 +221,7 @@ function ballot(given) {
   return Object.entries(given.scores).map(([name, score]) => `${name} ${score}`).join(", ");
 }
 
-function tally(place, counts) {
+function tally(place, counts, winner) {
   const entries = Object.entries(counts);
   const most = Math.max(...entries.map(([, count]) => Math.abs(count)), 1e-9);
   place.replaceChildren(
@@ -143,7 +229,9 @@ function tally(place, counts) {
       const bar = element("i", { "aria-hidden": "true" });
       bar.style.width = `${(100 * Math.max(0, count)) / most}%`;
       const figure = element("span", { className: "figure", text: Number(count.toFixed(3)).toString() });
-      return element("div", { className: "bar", role: "listitem" }, element("span", { text: name }), bar, figure);
+      const row = element("div", { className: "bar", role: "listitem" }, element("span", { text: name }), bar, figure);
+      row.classList.toggle("won", name === winner);
+      return row;
     }),
   );
 }

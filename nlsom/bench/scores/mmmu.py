@@ -1,0 +1,96 @@
+"""MMMU (Yue et al. 2024): how its own tool reads replies, but that it draws an option where it reads none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nlsom.bench.sample import Sample
+from nlsom.bench.scores.choice import one_answer
+from nlsom.bench.scores.contract import Score
+from nlsom.form import labels_for
+
+_ENDS = ",.!?;:'"
+_BEFORE_ANSWER = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
+_TRIVIAL = frozenset(":,.!?;'")
+_NUMBERS = (
+    re.compile(r"-?\b\d{1,3}(?:,\d{3})+\b"),
+    re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+"),
+    re.compile(r"-?(?:\d+\.\d+|\.\d+|\d+\b)(?![eE][+-]?\d+)(?![,\d])"),
+)
+
+
+def mmmu_choice(reply: str, options: Sequence[str]) -> int | None:
+    """The option that MMMU's tool reads.
+
+    That is the last label in brackets, else the last that stands alone, else, in replies of more than five
+    words, the option whose text comes last.
+
+    Returns:
+        Its index; None where the tool would draw one at random.
+    """
+    for end in _ENDS:
+        reply = reply.strip(end)
+    reply = f" {reply} "
+    labels = labels_for(options)
+    for said in ([f"({label})" for label in labels], [f" {label} " for label in labels]):
+        if (at := _last(reply, said)) is not None:
+            return at
+    if len(reply.split()) > 5:
+        return _last(reply.lower(), [option.lower() for option in options])
+    return None
+
+
+def _last(reply: str, said: Sequence[str]) -> int | None:
+    """Which of several texts comes last in a reply; of two in one place the first of them."""
+    places = [reply.rfind(each) for each in said]
+    return places.index(max(places)) if max(places, default=-1) >= 0 else None
+
+
+def mmmu_open(reply: str) -> set[str | float]:
+    """What MMMU's tool takes from a reply to an open question: the ends of its lines, and numbers in them."""
+    text = reply.strip().strip(".").lower()
+    lines = text.split("\n")
+    ends: list[str] = []
+    for at, line in enumerate(lines):
+        marks = (*_BEFORE_ANSWER, "=") if at == len(lines) - 1 else _BEFORE_ANSWER
+        tails = [line.split(mark)[-1].strip() for mark in marks if mark in line]
+        shortest = ""
+        for tail in tails:
+            if not shortest or len(tail) < len(shortest):
+                shortest = tail
+        if shortest and shortest not in _TRIVIAL:
+            ends.append(shortest)
+    ends = ends or [text]
+    found = [*ends, *(number for end in ends for pattern in _NUMBERS for number in pattern.findall(end))]
+    return {value for each in found for value in _plain(each)}
+
+
+def _plain(text: str) -> tuple[str | float, ...]:
+    text = text.strip()
+    try:
+        return (round(float(text.replace(",", "")), 2),)
+    except ValueError:
+        low = text.lower()
+        return (f" {low}", f"{low} ") if len(low) == 1 else (low,)  # a single letter is in every word
+
+
+def _right(reply: str, answers: Sequence[str]) -> bool:
+    """Whether a gold number is among those taken from the reply, or a gold text is part of one."""
+    gold = [value for answer in answers for value in _plain(answer)]
+    return any(
+        any(isinstance(one, str) and one in said for one in gold) if isinstance(said, str) else said in gold
+        for said in mmmu_open(reply)
+    )
+
+
+def mmmu(prediction: str | None, sample: Sample) -> Score | None:
+    """A reply by MMMU's own reading; one that is an option's letter or text and no more is that option."""
+    score = one_answer(prediction, sample)
+    if score is None or prediction is None or score.official:
+        return score
+    if options := sample.task.choices:
+        right = prediction.strip() not in options and mmmu_choice(prediction, options) == sample.choice
+    else:
+        right = _right(prediction, sample.answers)
+    return Score(float(right), score.lenient, score.read, score.why)

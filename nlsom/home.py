@@ -1,0 +1,16 @@
+"""Where everything that was fetched is kept, so that deleting one folder undoes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def home() -> Path:
+    """The folder of everything cached: `NLSOM_HOME`, else `nlsom` in the user's cache folder."""
+    if chosen := os.environ.get("NLSOM_HOME"):
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "nlsom"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nlsom"

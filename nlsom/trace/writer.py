@@ -1,0 +1,267 @@
+"""The thread that owns the connection to a trace's file.
+
+It takes whatever has piled up while it was busy into one transaction, so many outcomes share one commit, and
+an outcome waits for no other: the first one that comes is written at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from functools import cache
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from nlsom.errors import TraceError
+from nlsom.trace.chain import first_link, link
+from nlsom.trace.contract import Record
+from nlsom.trace.schema import COLUMNS, to_row
+
+T = TypeVar("T")
+
+_BATCH = 4096
+_ROWS = 64
+
+
+class _Call:
+    """Something for the thread to do, and the future that waits for it."""
+
+    __slots__ = ("answer", "do", "loop", "safe", "writes")
+
+    def __init__(self, do: Callable[[sqlite3.Connection], Any], *, writes: bool, safe: bool) -> None:
+        self.do, self.writes, self.safe = do, writes, safe
+        self.loop = asyncio.get_running_loop()
+        self.answer: asyncio.Future[Any] = self.loop.create_future()
+
+
+_Answer = tuple[_Call, Any]
+
+
+def _settle(answers: Sequence[_Answer]) -> None:
+    """Answers calls, with an error where the value is one; wakes each event loop once for all of them."""
+
+    def deliver(some: Sequence[_Answer]) -> None:
+        for call, value in some:
+            if call.answer.done():
+                continue
+            if isinstance(value, TraceError):
+                call.answer.set_exception(value)
+            else:
+                call.answer.set_result(value)
+
+    for loop in {call.loop for call, _ in answers}:
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            loop.call_soon_threadsafe(deliver, [one for one in answers if one[0].loop is loop])
+
+
+_Item = Record | _Call | None
+
+
+class Writer:
+    """Appends records, and does what else there is to do with the file, in the order it is told."""
+
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], explain: Callable[[Exception], TraceError]
+    ) -> None:
+        """A writer whose thread begins with the first call.
+
+        Args:
+            connect: Opens the file.
+            explain: Makes an error for people of what SQLite raises.
+        """
+        self._connect, self._explain = connect, explain
+        self._queue: SimpleQueue[list[_Item]] = SimpleQueue()
+        self._ready: list[_Item] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._ends: dict[str, tuple[int, bytes]] = {}
+        self._version = 0
+        self.failed: TraceError | None = None
+
+    def append(self, record: Record) -> None:
+        """Appends a record to a mindstorm that the file holds.
+
+        Raises:
+            TraceError: An earlier one could not be written.
+        """
+        if self.failed is not None:
+            raise self.failed
+        self._tell(record)
+
+    def leave(self, mindstorm: str) -> asyncio.Future[None]:
+        """Forgets where the chain of a mindstorm ends; done once its records are committed."""
+
+        def do(_: sqlite3.Connection) -> None:
+            self._ends.pop(mindstorm, None)
+
+        call = _Call(do, writes=False, safe=True)
+        self._tell(call)
+        return call.answer
+
+    def forget(self) -> None:
+        """Forgets where chains end. Only to be called by the thread: from within what `call` does."""
+        self._ends.clear()
+
+    async def call(
+        self, do: Callable[[sqlite3.Connection], T], *, writes: bool = False, safe: bool = True
+    ) -> T:
+        """Has the thread do something, after all that it was told before.
+
+        Args:
+            do: What; a `TraceError` that it raises has to come before anything is written.
+            writes: Whether it changes the file.
+            safe: Whether to wait until what was told before, and this, is committed.
+
+        Raises:
+            TraceError: What `do` raises; or the file cannot be opened, read or written.
+        """
+        if self.failed is not None:
+            raise self.failed
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
+            self._thread.start()
+        call = _Call(do, writes=writes, safe=safe)
+        self._tell(call)
+        return await call.answer
+
+    async def close(self) -> None:
+        """Commits what is left, ends the thread and closes the file."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._tell(None)
+            self._hand_over()
+            await asyncio.to_thread(thread.join)
+
+    def _tell(self, item: _Item) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._ready or self._loop is not loop:
+            self._loop = loop
+            loop.call_soon(self._hand_over)
+        self._ready.append(item)
+
+    def _hand_over(self) -> None:
+        """Hands the thread what was told in one turn of the event loop.
+
+        Woken in the midst of it, for each item, it would fight the loop for the interpreter's lock.
+        """
+        if self._ready:
+            items, self._ready = self._ready, []
+            self._queue.put(items)
+
+    def _own(self) -> None:
+        try:
+            connection = self._connect()
+        except (sqlite3.Error, OSError, TraceError) as error:
+            self.failed = self._explained(error)
+            self._refuse(self.failed)
+            return
+        with closing(connection):
+            ended = False
+            while not ended:
+                batch = self._take()
+                ended = None in batch
+                try:
+                    self._commit(connection, batch)
+                except Exception as error:  # noqa: BLE001
+                    # Whatever it is: if this thread ended without a word, they would wait for ever.
+                    self.failed = self._explained(error)
+                    _settle([(item, self.failed) for item in batch if isinstance(item, _Call)])
+                    if not ended:
+                        self._refuse(self.failed)
+                    return
+
+    def _take(self) -> list[_Item]:
+        """Waits for something, and takes all that is there."""
+        batch = self._queue.get()
+        while len(batch) < _BATCH and not self._queue.empty():
+            batch += self._queue.get()
+        return batch
+
+    def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Item]) -> None:
+        at_once: list[_Answer] = []
+        once_safe: list[_Answer] = []
+        rows: list[tuple[Any, ...]] = []
+        self._begin(
+            connection,
+            any(isinstance(item, Record) or (isinstance(item, _Call) and item.writes) for item in batch),
+        )
+        try:
+            for item in batch:
+                if isinstance(item, Record):
+                    number, chain = self._ends.get(item.mindstorm) or _end(connection, item.mindstorm)
+                    chain = link(chain, item)
+                    self._ends[item.mindstorm] = number, chain
+                    rows.append((number, *to_row(item), chain))
+                elif isinstance(item, _Call):
+                    _insert(connection, rows)
+                    try:
+                        value = item.do(connection)
+                    except TraceError as error:  # Raised before anything was written: hurts nobody else.
+                        value = error
+                    (once_safe if item.safe else at_once).append((item, value))
+            _insert(connection, rows)
+            if at_once:
+                _settle(at_once)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.rollback()
+            raise
+        _settle(once_safe)
+
+    def _begin(self, connection: sqlite3.Connection, writes: bool) -> None:
+        if not writes:
+            connection.execute("BEGIN")
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version:  # Another process wrote: what ends where is to be looked up again.
+            self._version = version
+            self._ends.clear()
+
+    def _explained(self, error: Exception) -> TraceError:
+        return error if isinstance(error, TraceError) else self._explain(error)
+
+    def _refuse(self, error: TraceError) -> None:
+        """Answers everybody with the error until the writer is closed."""
+        ended = False
+        while not ended:
+            batch = self._take()
+            ended = None in batch
+            _settle([(item, error) for item in batch if isinstance(item, _Call)])
+
+
+def _insert(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
+    """Inserts rows, and empties the list.
+
+    Not by `executemany`: after each row it would wait for the interpreter's lock, which a busy event loop
+    gives away every 5 ms.
+    """
+    at = 0
+    while at < len(rows):
+        some = rows[at : at + min(_ROWS, 1 << ((len(rows) - at).bit_length() - 1))]
+        connection.execute(_insertion(len(some)), [value for row in some for value in row])
+        at += len(some)
+    rows.clear()
+
+
+@cache
+def _insertion(rows: int) -> str:
+    values = ",".join(["(?,?,?,?,?,?,?,?,?)"] * rows)
+    return f"INSERT INTO records (mindstorm, {COLUMNS}, chain) VALUES {values}"  # noqa: S608
+
+
+def _end(connection: sqlite3.Connection, mindstorm: str) -> tuple[int, bytes]:
+    """The number of a mindstorm, and the last link of its chain."""
+    row = connection.execute("SELECT number FROM mindstorms WHERE id = ?", (mindstorm,)).fetchone()
+    if row is None:
+        raise TraceError(
+            f"mindstorm {mindstorm!r} is not in the trace: it was not opened, or pruned meanwhile"
+        )
+    last = connection.execute(
+        "SELECT chain FROM records WHERE mindstorm = ? ORDER BY seq DESC LIMIT 1", row
+    ).fetchone()
+    return row[0], last[0] if last else first_link(mindstorm)

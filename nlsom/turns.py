@@ -1,0 +1,88 @@
+"""The turns of a phase: who is asked together, in which order, and what each turn holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from nlsom.form import Form
+from nlsom.media import MediaStore
+from nlsom.minutes import Minutes
+from nlsom.program import Program, Step
+from nlsom.task import Task
+from nlsom.trace.contract import SCHEMA
+from nlsom.turn import Turn
+
+
+class Turns:
+    """Makes the turns of a mindstorm, from nothing but its program, task, seed and minutes."""
+
+    def __init__(
+        self, program: Program, task: Task, minutes: Minutes, *, seed: int, media: MediaStore
+    ) -> None:
+        self._program, self._task, self._minutes, self._media = program, task, minutes, media
+        self._seeds = f"{seed}\x1f".encode()
+
+    def order(self, step: Step, round: int) -> Sequence[Sequence[int]]:
+        """Places of the members of a phase: groups who are asked together, one group after the other."""
+        order = step.ask.order
+        if order == "together":
+            return [step.who]
+        who = list(step.who)
+        if order == "random":
+            names = self._program.names
+            who.sort(key=lambda at: self._draw(names[at], step.name, round, "order"))
+        elif order == "confidence":
+            who.sort(key=lambda at: -self._sureness(at))
+        return [[at] for at in who]
+
+    def _sureness(self, at: int) -> float:
+        said = self._minutes.of(at)
+        return (said[-1].said.confidence or 0.0) if said else 0.0
+
+    def _draw(self, name: str, phase: str, round: int, use: str = "") -> int:
+        """A number from run seed, name, phase and round only: removing a member shifts no one else's."""
+        told = f"{name}\x1f{phase}\x1f{round}\x1f{use}".encode()
+        return int.from_bytes(hashlib.sha256(self._seeds + told).digest()[:4]) >> 1
+
+    def of(self, step: Step, round: int, form: Form, group: Sequence[int]) -> list[tuple[int, Turn]]:
+        """The turns of those who are asked together, by their places.
+
+        What members share is computed once for all of them.
+        """
+        program, task, ask = self._program, self._task, step.ask
+        shared = json.dumps([SCHEMA, task.digest, form.model_dump(), step.name, round]).encode()
+        digests = program.member_digests
+        text = None
+        turns: list[tuple[int, Turn]] = []
+        for at in group:
+            member = program.members[at]
+            heard, own = self._minutes.heard(step.structure, at, ask.hears)
+            if text is None or step.template.personal:
+                text = step.template.render(
+                    task=task,
+                    member=member,
+                    members=program.names,
+                    round=round,
+                    rounds=step.rounds,
+                    label=ask.label,
+                )
+            seed = self._draw(member.name, step.name, round)
+            owned = "".join(message.digest for message in own)
+            told = f"{digests[at]}{heard.digest}{owned}\x1f{seed}\x1f{text}"
+            turn = Turn(
+                task=task,
+                ask=text,
+                form=form,
+                heard=heard,
+                own=own,
+                member=member,
+                phase=step.name,
+                round=round,
+                seed=seed,
+                key=hashlib.sha256(shared + told.encode("utf-8", "surrogatepass")).hexdigest(),
+                media=self._media,
+            )
+            turns.append((at, turn))
+        return turns
