@@ -7,9 +7,9 @@
     python serve/gpu_smoke.py --profile cpu-test           what `make test-vllm` made, on CPU: at random
 
 Starts the server (one of that name that is up is used, and stays), asks `vqa-monarchy` and `vqa-democracy`
-the questions that ship with the photographs, all at once, and prints each answer beside the one that most
-people gave, then what the server counted: tokens a second, and the share of prompt tokens from its cache.
-Ends with 1 where a member abstained or a mindstorm came to no answer.
+the questions that ship with the photographs, each with four options, and prints each answer beside
+the right one, then what the server counted: tokens a second, and the share of prompt tokens from its cache.
+Ends with 1 where a mindstorm came to no answer.
 
 Not yet run on a GPU: no machine with one could be had. `make test-vllm` runs it on the CPU build.
 """
@@ -22,7 +22,6 @@ import json
 import sys
 import tempfile
 import time
-from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -60,17 +59,18 @@ async def answer(society: nlsom.Society, sample: Sample) -> bool:
     """Asks one question and prints the answer; whether all went well."""
     (picture,) = sample.pictures
     assert isinstance(picture, str)
-    most = Counter(sample.answers).most_common(1)[0][0]
-    asked = f"{society.name}  {Path(picture).name}  {sample.task.question}"
+    assert sample.choice is not None
+    task = sample.task
+    asked = f"{society.name}  {Path(picture).name}  {task.question}"
     try:
-        verdict = await society.ask(sample.task.question, images=[picture], seed=0)
+        verdict = await society.ask(task.question, images=[picture], choices=task.choices, seed=0)
     except NlsomError as error:
         print(f"{asked}\n    failed: {error}", flush=True)
         return False
-    print(f"{asked}\n    {verdict.answer!r} (people: {most!r})", flush=True)
+    print(f"{asked}\n    {verdict.answer!r} (right: {task.choices[sample.choice]!r})", flush=True)
     for abstained in verdict.abstained:
         print(f"    {abstained.member} abstained in {abstained.phase}: {abstained.cause}", flush=True)
-    return verdict.answer is not None and not verdict.abstained
+    return verdict.answer is not None
 
 
 async def main() -> int:
@@ -84,7 +84,7 @@ async def main() -> int:
     parser.add_argument("--vllm", metavar="PATH", help="the virtual environment of vLLM; else NLSOM_VLLM")
     parser.add_argument("--questions", type=int, metavar="N", help="only so many of them")
     given = parser.parse_args()
-    asked = list(load_set("vqav2", samples.FOLDER).samples(given.questions, seed=0))
+    asked = list(load_set("aokvqa", samples.FOLDER).samples(given.questions, seed=0))
     async with AsyncExitStack() as stack:
         if given.url:
             url, served = given.url.partition("#")[0].rstrip("/").removesuffix("/v1"), given.url
@@ -106,7 +106,7 @@ async def main() -> int:
         seconds = time.monotonic() - started
         done = (await metrics()).since(before)
     print(
-        f"{served}: {sum(well)} of {len(well)} mindstorms without a fault in {seconds:.1f} s\n"
+        f"{served}: {sum(well)} of {len(well)} mindstorms came to an answer in {seconds:.1f} s\n"
         f"{done.generated_tokens / seconds:.1f} tokens/s written, {done.prompt_tokens / seconds:.1f} read; "
         f"{done.hit_rate or 0:.1%} of prompt tokens from the prefix cache"
     )

@@ -186,6 +186,6 @@ async def test_the_smoke_test_for_gpus_runs_to_its_end(eyes: Server):
     )
     printed = (await process.communicate())[0].decode()
     assert process.returncode == 0, printed
-    assert len(re.findall(r"^    '.*' \(people: '.+'\)$", printed, re.M)) == 4, "two societies, two questions"
+    assert len(re.findall(r"^    '.*' \(right: '.+'\)$", printed, re.M)) == 4, "two societies, two questions"
     (figures,) = re.findall(r"^([\d.]+) tokens/s written, .*; ([\d.]+)% of prompt tokens", printed, re.M)
     assert all(float(figure) > 0 for figure in figures)
