@@ -107,6 +107,7 @@ models: {llm: {scripted: 1}}
 members:
   ann: {agent: chat, model: llm, role: expert}
   bob: {agent: chat, model: llm, role: expert}
+  eve: {agent: chat, model: llm, role: expert, persona: A doubter.}
 mindstorm:
   - {ask: everyone, prompt: vote, as: ballot, form: answer}
 verdict: {rule: plurality, tie_break: first}
@@ -124,7 +125,7 @@ def minds(tmp_path):
 def test_baseline_and_structures_print_what_programs_read(minds):
     told = json.loads(invoke("bench", "baseline", *minds, "--most", 3, "--json").stdout)
     assert told["society"]["society"] == "minds"
-    assert {one["society"] for one in told["members"]} == {"alone:ann", "alone:bob"}
+    assert {one["society"] for one in told["members"]} == {"alone:ann", "alone:eve"}
     assert told["oracle"]["interval"][0] <= told["oracle"]["lenient"] <= told["oracle"]["interval"][1]
     assert {one["other"] for one in told["comparisons"]} >= {"single"}
     minds[-1] += "-structures"
