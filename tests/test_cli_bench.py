@@ -59,6 +59,16 @@ def test_run_prints_both_columns_and_the_shares(given):
     assert (told[0]["samples"], told[0]["unparsable"], told[0]["failed"]) == (9, 0.0, [])
 
 
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_tables_fit_a_terminal_of_80_columns(command, given, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = invoke(*given)
+    shown = (ran if command == "run" else invoke("bench", command, given[-1])).stdout
+    assert ("abstain fail tokens calls" if command == "run" else "p (Holm) per 1,000") in shown
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_run_shows_a_bar_and_a_table(given):
     result = invoke(*given)
     assert result.exit_code == 0
