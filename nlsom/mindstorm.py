@@ -20,8 +20,8 @@ class Mindstorm:
     Iterating gives its events; the last is a `Decided` or a `Stopped`.
     """
 
-    def __init__(self, scheduler: Scheduler, bus: Bus, id: str) -> None:
-        self.id = id
+    def __init__(self, scheduler: Scheduler, bus: Bus) -> None:
+        self.id = scheduler.id
         self._scheduler, self._bus = scheduler, bus
         self._stack = AsyncExitStack()
         self._events: AsyncIterator[Event] | None = None

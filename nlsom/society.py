@@ -182,8 +182,7 @@ class Society(Blueprint):
             question = await self.make_task(
                 question, images=images, choices=choices, context=context, extra=extra
             )
-        async with self._scheduled(question, seed) as scheduler:
-            return await scheduler.run()
+        return await self._scheduler(self._opened(), question, seed).run()
 
     async def make_task(
         self,
@@ -226,10 +225,9 @@ class Society(Blueprint):
             seed: The run's seed.
             limits: What it may spend; None for what the society's file says.
         """
-        async with self._scheduled(task, seed, limits) as scheduler:
-            assert self._bus is not None
-            async with Mindstorm(scheduler, self._bus, scheduler.id) as storm:
-                yield storm
+        bus = self._opened()
+        async with Mindstorm(self._scheduler(bus, task, seed, limits), bus) as storm:
+            yield storm
 
     def id_of(self, task: Task, *, seed: int = 0, limits: Limits | None = None) -> str:
         """The id of a mindstorm that a trace keeps: the same for the same question, seed and limits."""
@@ -243,28 +241,21 @@ class Society(Blueprint):
         same = limits is None or limits == self.program.limits
         return self.program if same else replace(self.program, limits=limits)
 
-    @asynccontextmanager
-    async def _scheduled(
-        self, task: Task, seed: int, limits: Limits | None = None
-    ) -> AsyncGenerator[Scheduler]:
+    def _opened(self) -> Bus:
         if self._bus is None:
             raise NlsomError(f"open the society first: `async with society:` ({self.name!r})")
+        return self._bus
+
+    def _scheduler(self, bus: Bus, task: Task, seed: int, limits: Limits | None = None) -> Scheduler:
         if not isinstance(task, self.task):
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
         program = self._limited(limits)
-        if self.trace is None:
-            yield self._schedule(uuid.uuid4().hex[:16], program, task, seed)
-            return
-        yield self._schedule(self._id(program, task, seed), program, task, seed)
-
-    def _schedule(self, id: str, program: Program, task: Task, seed: int) -> Scheduler:
-        assert self._bus is not None
         return Scheduler(
             program,
             task,
-            mindstorm=id,
+            mindstorm=uuid.uuid4().hex[:16] if self.trace is None else self._id(program, task, seed),
             seed=seed,
-            bus=self._bus,
+            bus=bus,
             agents=[seat.agent for seat in self.seats],
             media=self.media,
             trace=self.trace,

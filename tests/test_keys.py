@@ -116,6 +116,14 @@ def image(**what):
     return Image(**{**given, **what})
 
 
+def test_a_changed_copy_and_each_share_of_a_task_have_digests_of_their_own():
+    task = VqaTask(question="Who was it?", extra={"evidence": ["a", "b"]})
+    task.digest  # noqa: B018 (it is kept from now on)
+    shares = [task, task.dealt(0, 2), task.dealt(1, 2), task.model_copy(update={"question": "Why?"})]
+    assert len({one.digest for one in shares}) == 4
+    assert task.model_copy().digest == task.digest
+
+
 async def test_a_picture_counts_by_the_bytes_it_was_given_as():
     async def of(picture):
         return await keys(task=VqaTask(question="What?", images=(picture,)))

@@ -707,7 +707,7 @@ class TestCancelling:
     async def test_a_mindstorm_has_to_be_opened(self):
         async with panel([Saying("yes")]) as society:
             async with society.mindstorm(VqaTask(question="What?")) as running:
-                closed = Mindstorm(running._scheduler, running._bus, "x")
+                closed = Mindstorm(running._scheduler, running._bus)
             with pytest.raises(NlsomError, match="open the mindstorm first"):
                 await closed.verdict()
             with pytest.raises(NlsomError, match="open the mindstorm first"):

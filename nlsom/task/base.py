@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, ConfigDict, JsonValue
 
@@ -43,6 +44,12 @@ class Task(Frozen):
         told = self.model_dump_json(exclude={"images"})
         pictures = " ".join(f"{image.source}:{image.width}x{image.height}" for image in self.images)
         return hashlib.sha256(f"{self.kind}\n{GATE_VERSION}\n{pictures}\n{told}".encode()).hexdigest()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copies it, with some fields changed: the copy has a digest of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("digest", None)
+        return copied
 
     def dealt(self, which: int, of: int) -> Self:
         """What one member is shown of it, where pictures and evidence (`extra["evidence"]`) are dealt out.
