@@ -259,6 +259,25 @@ async def test_a_kept_reply_that_was_changed_is_damage(tmp_path):
         assert await trace.verify() == ["two"]
 
 
+async def test_a_reply_that_is_reused_and_gone_is_told_and_hurts_no_other_mindstorm(tmp_path):
+    path = tmp_path / "run.sqlite"
+    async with SqliteTrace(path) as trace:
+        for storm in ("one", "two"):
+            await trace.open(header(storm))
+        trace.append(record("a", mindstorm="one"))
+        trace.append(record("a", "reused", mindstorm="two", body=b""))
+        trace.append(record("b", mindstorm="one"))
+    with sqlite3.connect(path) as vandal:
+        vandal.execute(
+            "DELETE FROM records WHERE kind = 'replied' AND key = ?", (bytes.fromhex(record("a").key),)
+        )
+    vandal.close()
+    async with SqliteTrace(path) as trace:
+        with pytest.raises(TraceError, match="'two' reuses is gone; see `nlsom traces verify`"):
+            await trace.open(header("two"))
+        assert [one.key async for one in trace.records("one")] == [record("b").key]
+
+
 async def test_a_mindstorm_that_another_process_is_at_work_on_is_not_pruned(tmp_path):
     path = tmp_path / "run.sqlite"
     async with SqliteTrace(path) as trace, SqliteTrace(path) as other:

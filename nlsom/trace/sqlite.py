@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from nlsom.errors import TraceError
+from nlsom.errors import TraceError, TraceRefused
 from nlsom.trace import upkeep
 from nlsom.trace.claims import Claims
 from nlsom.trace.contract import Header, History, Record
@@ -252,11 +252,16 @@ class SqliteTrace:
         for row in rows:
             record = to_record(mindstorm, row)
             if record.kind == "reused":
-                (body,) = connection.execute(
+                found = connection.execute(
                     "SELECT body FROM records WHERE kind = 'replied' AND key = ? ORDER BY seq LIMIT 1",
                     (bytes.fromhex(record.key),),
                 ).fetchone()
-                record = replace(record, kind="replied", body=body)
+                if found is None:
+                    raise TraceRefused(
+                        f"{self.path}: a reply that mindstorm {mindstorm!r} reuses is gone; see "
+                        "`nlsom traces verify`, and prune what is damaged"
+                    )
+                record = replace(record, kind="replied", body=found[0])
             yield record
 
     async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Any]:

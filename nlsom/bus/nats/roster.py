@@ -106,10 +106,7 @@ class Roster:
             if all(self._hosts.get(address) for address in wanted):
                 return
         self._looking = asyncio.create_task(self._look_once(wanted))
-        try:
-            await asyncio.shield(self._looking)
-        finally:
-            self._looking = None
+        await asyncio.shield(self._looking)
 
     async def close(self) -> None:
         """Ends what is under way."""
@@ -118,6 +115,12 @@ class Roster:
             await asyncio.gather(looking, return_exceptions=True)
 
     async def _look_once(self, wanted: Collection[str]) -> None:
+        try:
+            await self._ask_who(wanted)
+        finally:
+            self._looking = None  # Here, not by who asked first: that one may be cancelled meanwhile.
+
+    async def _ask_who(self, wanted: Collection[str]) -> None:
         self._nobody = False
         self._complaints.clear()
         inbox = f"{self._space}.c.{self._caller}.who"

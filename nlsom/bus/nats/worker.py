@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -25,6 +26,7 @@ from nlsom.media import MediaStore
 from nlsom.message import Said
 from nlsom.trace.contract import SCHEMA
 
+_LOG = logging.getLogger("nlsom.bus.nats")
 _REMEMBERED = 64 * 2**20
 _INBOX = 900_000
 
@@ -286,10 +288,17 @@ class Hosting:
             start, size = 0, 0
             for at, row in enumerate(rows):
                 if size and size + len(row) > self._link.most:
-                    await self._link.send(subject, head + b",".join(rows[start:at]) + b"]}")
+                    await self._try_send(subject, head + b",".join(rows[start:at]) + b"]}")
                     start, size = at, 0
                 size += len(row) + 1
-            await self._link.send(subject, head + b",".join(rows[start:]) + b"]}")
+            await self._try_send(subject, head + b",".join(rows[start:]) + b"]}")
+
+    async def _try_send(self, subject: str, data: bytes) -> None:
+        try:
+            await self._link.send(subject, data)
+        except NlsomError as error:
+            # No room while NATS is away. The caller asks after its turns, and is told or sends them again.
+            _LOG.warning("answers wait until they are asked for again: %s", error)
 
 
 _FREE = nullcontext()

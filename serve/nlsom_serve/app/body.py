@@ -63,9 +63,11 @@ class _Twice(Exception):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise _Twice(next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at])))
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise _Twice(key)
+        made[key] = value
     return made
 
 

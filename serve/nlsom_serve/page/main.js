@@ -191,7 +191,7 @@ async function ask() {
     await showPictures(begun.id, begun.images);
     storm.asks(begun.question, begun.choices);
     if (matchMedia("(max-width: 56rem)").matches) $("watching").scrollIntoView();
-    follow(begun.id).catch((error) => problem("problem", error.message));
+    trying(() => follow(begun.id)); // not waited for: the next question may be asked meanwhile
   } finally {
     $("send").disabled = false;
   }
