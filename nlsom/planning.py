@@ -7,7 +7,6 @@ come. Conditions that end rounds early are left out of account.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from nlsom.agent import Agent
@@ -36,6 +35,39 @@ PICTURE = 600
 
 
 @dataclass(slots=True)
+class Prompts:
+    """What prompts have in common. They may be many and long, so no more than two of them are kept.
+
+    Attributes:
+        number: How many.
+        letters: Of all of them.
+    """
+
+    number: int = 0
+    letters: int = 0
+    _first: str = field(default="", repr=False)
+    _last: str = field(default="", repr=False)
+
+    def add(self, text: str) -> None:
+        """One more."""
+        # What the first and the last in alphabetical order share, all between them share.
+        self._first = min(self._first, text) if self.number else text
+        self._last = max(self._last, text)
+        self.number += 1
+        self.letters += len(text)
+
+    @property
+    def shared(self) -> float:
+        """The share of all their letters in which they begin alike; 1 for one prompt."""
+        if self.number < 2:
+            return 1.0
+        pairs = zip(self._first, self._last, strict=False)
+        differ = (at for at, (a, b) in enumerate(pairs) if a != b)
+        alike = next(differ, min(len(self._first), len(self._last)))
+        return alike * self.number / self.letters
+
+
+@dataclass(slots=True)
 class Planned:
     """One phase in one round.
 
@@ -60,7 +92,7 @@ class Planned:
     longest: int = 0
     written: int = 0
     shared: float = 1.0
-    prompts: list[str] = field(default_factory=list[str], repr=False)
+    prompts: Prompts = field(default_factory=Prompts, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +118,8 @@ class Plan:
             whole.read += one.read
             whole.written += one.written
             whole.longest = max(whole.longest, one.longest)
-        letters = [sum(map(len, one.prompts)) for one in self.phases]
-        if sum(letters):
-            alike = sum(one.shared * n for one, n in zip(self.phases, letters, strict=True))
-            whole.shared = alike / sum(letters)
+        if letters := sum(one.prompts.letters for one in self.phases):
+            whole.shared = sum(one.shared * one.prompts.letters for one in self.phases) / letters
         return whole
 
 
@@ -115,7 +145,7 @@ async def plan(society: Society, task: Task) -> Plan:
     async with rehearsed:
         await rehearsed.ask(task)
     for one in phases.values():
-        one.shared = shared(one.prompts)
+        one.shared = one.prompts.shared
     total = Plan(tuple(phases.values()), ()).total
     limits = society.limits
     over = [
@@ -127,16 +157,6 @@ async def plan(society: Society, task: Task) -> Plan:
         if limit is not None and most > limit
     ]
     return Plan(tuple(phases.values()), tuple(over))
-
-
-def shared(prompts: Sequence[str]) -> float:
-    """The share of all their letters in which prompts begin alike; 1 for one prompt."""
-    if len(prompts) < 2:
-        return 1.0
-    first, last = min(prompts), max(prompts)  # what these two share, all between them share
-    differ = (at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
-    alike = next(differ, min(len(first), len(last)))
-    return alike * len(prompts) / sum(map(len, prompts))
 
 
 def _whole(phase: Phase) -> Phase:
@@ -176,7 +196,7 @@ class _StandIn:
         prompt = render(turn)
         pictures = len(prompt.images) if getattr(self.agent, "sees", False) else 0
         tokens = int(len(prompt.text) / LETTERS) + PICTURE * pictures
-        noted.prompts.append(prompt.text)
+        noted.prompts.add(prompt.text)
         noted.calls += 1
         noted.pictures += pictures
         noted.read += tokens

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nlsom.config import load, shipped
-from nlsom.planning import Plan, plan, shared
+from nlsom.planning import Plan, Prompts, plan
 from nlsom.society import Society
 from nlsom.testing.scripted import Scripted
 
@@ -42,7 +42,7 @@ async def test_members_asked_together_share_most_of_their_prompt(name: str) -> N
     """Law 3: a phase whose members stop to share a prefix costs a server all that it caches."""
     least: dict[str, float] = {}
     for phase in (await planned(load(name))).phases:
-        if phase.asked > 1 and phase.prompts:
+        if phase.asked > 1 and phase.prompts.number:
             least[phase.phase] = min(phase.shared, least.get(phase.phase, 1.0))
     known = SHARED.get(name, {})
     assert least.keys() == known.keys(), f"{name}: write down what its phases share"
@@ -97,7 +97,14 @@ async def test_a_nested_society_is_planned_with_it() -> None:
 
 
 def test_the_shared_share_counts_letters() -> None:
+    def shared(texts: list[str]) -> float:
+        prompts = Prompts()
+        for text in texts:
+            prompts.add(text)
+        return prompts.shared
+
     assert shared([]) == shared(["a"]) == 1.0
     assert shared(["abcd", "abxy"]) == 0.5
     assert shared(["abc", "abc"]) == 1.0
+    assert shared(["abz", "aba", "acc"]) == pytest.approx(1 / 3)
     assert shared(["x", "y"]) == 0.0
