@@ -12,13 +12,13 @@ from pathlib import Path
 from PIL import Image
 from playwright.async_api import Page, async_playwright
 
-from nlsom.blueprint import VerdictBy
+from nlsom.blueprint import Seat, VerdictBy
 from nlsom.config import load
 from nlsom.member import Member
 from nlsom.message import Said, Usage
 from nlsom.phase import Ask, Inline
 from nlsom.rules import Plurality
-from nlsom.society import Seat, Society
+from nlsom.society import Society
 from nlsom.turn import Turn
 from nlsom_serve.app import Keys, Settings, opened_house
 from nlsom_serve.server import served

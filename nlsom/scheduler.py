@@ -191,6 +191,7 @@ class Scheduler:
                 closing = Closing(reason, asked=len(step.who) - len(waiting))
                 counted = [self._program.names[at] for at in step.who if at in said]
                 self._journal.tell_closing(closing, step.name, number, "", counted)
+                await self._journal.durable()
                 break
         return len(said)
 

@@ -165,6 +165,12 @@ def test_every_command_that_runs_takes_the_same_options(command, minds):
         invoke("bench", command, *minds, "--budget", "5")
 
 
+@pytest.mark.parametrize("command", ["baseline", "structures"])
+def test_a_budget_that_ends_before_the_rivals_are_run_says_how_to_go_on(command, minds):
+    with pytest.raises(UsageError, match="with a larger --budget: it goes on where it was"):
+        invoke("bench", command, *minds, "--budget", "tokens=1", "-j", 1)
+
+
 def test_a_declaration_is_told_with_its_columns():
     told = {one["name"]: one for one in json.loads(invoke("bench", "sets", "--json").stdout)}
     assert told["mmbench"]["columns"]["choices"] == "A B C D"

@@ -10,7 +10,7 @@ import numpy as np
 from nlsom.agent import identity
 from nlsom.bench.compare import Comparison, adjusted, check, compare
 from nlsom.bench.run import Contender, Runner
-from nlsom.bench.standing import Column, Standing, standings
+from nlsom.bench.standing import Column, Standing, named
 from nlsom.bench.stats import Interval, bootstrap
 from nlsom.bench.structures import ANSWER, Cast, Structures
 from nlsom.blueprint import Seat, VerdictBy
@@ -28,7 +28,7 @@ class Baseline:
         society: The society.
         single: Its first mind alone, told what the members without a model see.
         consistency: So many samples of that mind, and a vote, as the society's tokens buy.
-        alone: Every member by itself, the best first: the best is chosen with the gold answers in hand.
+        alone: Every different member by itself, the best first: the best is chosen with the gold answers in hand.
         oracle: Score of one who always follows a member that is right, if any is.
         comparisons: The society against single, self-consistency and best member.
     """
@@ -55,14 +55,14 @@ async def baseline(runner: Runner, contender: Contender, *, most: int = 64) -> B
     society = contender.society
     made = Structures(Cast.of(society), limits=society.limits, task=society.task)
     members = alone(society)
-    await runner.run([contender, Contender.of(made.single()), *map(Contender.of, members)])
-    known = {one.name: one for one in standings(runner.folder)}
+    first = [contender, Contender.of(made.single()), *map(Contender.of, members)]
+    await runner.run(first)
+    known = named(runner.folder, [one.told.name for one in first])
     whole, single = known[contender.told.name], known["single"]
     samples = min(most, max(1, int(whole.tokens / single.tokens))) if single.tokens else 1
     consistent = made.self_consistency(samples)
     await runner.run([Contender.of(consistent)])
-    known = {one.name: one for one in standings(runner.folder)}
-    consistency = known[consistent.name]
+    consistency = named(runner.folder, [consistent.name])[consistent.name]
     ranked = sorted((known[one.name] for one in members), key=lambda one: -one.interval().estimate)
     rivals = [single, consistency, *ranked[:1]]
     return Baseline(

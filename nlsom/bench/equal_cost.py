@@ -9,7 +9,7 @@ from nlsom.bench.compare import Comparison, adjusted, compare
 from nlsom.bench.folder import RunFolder
 from nlsom.bench.report.facts import facts
 from nlsom.bench.run import Contender, Runner
-from nlsom.bench.standing import Standing, standings
+from nlsom.bench.standing import Standing, named, standings
 from nlsom.bench.structures import Structures
 from nlsom.errors import UsageError
 from nlsom.trace import SqliteTrace
@@ -50,7 +50,7 @@ async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> 
     minds = len(structures.cast.minds)
     everyone = structures.vote(minds)
     await runner.run([Contender.of(society) for society in (*talking, everyone)])
-    known = {one.name: one for one in standings(runner.folder)}
+    known = named(runner.folder, [society.name for society in (*talking, everyone)])
     a_vote = known[everyone.name].tokens / minds
     spent = [known[society.name].tokens for society in talking]
     sizes = {min(most, max(1, int(tokens / a_vote))) if a_vote else minds for tokens in spent}

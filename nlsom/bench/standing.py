@@ -150,6 +150,21 @@ def standings(folder: RunFolder) -> list[Standing]:
     return found
 
 
+def named(folder: RunFolder, names: Iterable[str]) -> dict[str, Standing]:
+    """The standings of some societies of a run, by name.
+
+    Raises:
+        UsageError: One of them has no line, as when the budget was spent before its turn.
+    """
+    known = {one.name: one for one in standings(folder)}
+    if missing := [name for name in names if name not in known]:
+        raise UsageError(
+            f"{folder.path}: the run ended before {missing[0]!r} was asked anything; give the same command "
+            "again, with a larger --budget: it goes on where it was"
+        )
+    return known
+
+
 def gather(runs: Sequence[str | Path]) -> list[Standing]:
     """The standings of several runs; a society in two runs bears the name of its run too.
 

@@ -1,8 +1,9 @@
 """The paper's question: which social structure helps, at equal cost? (arXiv 2305.17066 §2.2 and §3.1).
 
 All societies here are made of the same members and prompts, and differ only in who hears whom, who may
-revise, and who decides. The members that call no model cost no tokens; they say what they see before
-anything else, to every structure alike.
+revise, and who decides. The rights are given to all, so that structures differ in nothing else; the
+`rights:` of a society file give them to some, beside what its monarchy does. The members that call no model
+cost no tokens; they say what they see before anything else, to every structure alike.
 """
 
 from __future__ import annotations
