@@ -37,6 +37,7 @@ class Claims:
         """
         self._path = path
         self._file: int | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._held: dict[str, asyncio.Lock] = {}
         self._known: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -56,6 +57,10 @@ class Claims:
         Raises:
             OSError: The file of locks cannot be made.
         """
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop and (self._loop is None or self._loop.is_closed()):
+            self.close()  # Whoever was at work in an event loop that has ended is not any more.
+            self._loop = loop
         lock = self._known.setdefault(mindstorm, asyncio.Lock())
         if not wait and lock.locked():
             return False
