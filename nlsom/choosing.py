@@ -31,6 +31,7 @@ class Constraint:
     choice: tuple[str, ...] | None = None
     regex: str | None = None
     schema: dict[str, Any] | None = None
+    grammar: str | None = None
 
 
 def labels_for(options: Sequence[str]) -> tuple[str, ...]:

@@ -116,8 +116,43 @@ class JsonForm(Frozen):
         return Reading(None, "the text holds no JSON")
 
 
+class GrammarForm(Frozen):
+    """A text of the language that a grammar describes: a formula, a query, a move.
+
+    Only servers that hold a reply to a grammar can be asked for it (vLLM, the embedded engine): nothing else
+    can tell whether a text follows it.
+
+    Attributes:
+        grammar: In GBNF, one rule a line; the text is what the rule `root` describes.
+    """
+
+    kind: Literal["grammar"] = "grammar"
+    grammar: Annotated[str, Field(pattern=r"(?m)^\s*root\s*::=")]
+    max_tokens: Annotated[int, Field(ge=1)] = 160
+
+    def instruct(self) -> str:
+        """How to answer, in words for a model."""
+        return f"Answer with a text of this grammar only:\n{self.grammar}"
+
+    def constraint(self) -> Constraint | None:
+        """The grammar."""
+        return Constraint(grammar=self.grammar)
+
+    def read(self, text: str) -> Reading:
+        """Takes the text as it is: the server has held it to the grammar."""
+        return Reading(text, "a text of the grammar") if text else Reading(None, "the text is empty")
+
+
 Form = Annotated[
-    TextForm | ChoiceForm | ApprovalForm | YesNoForm | NumberForm | RankingForm | ScoresForm | JsonForm,
+    TextForm
+    | ChoiceForm
+    | ApprovalForm
+    | YesNoForm
+    | NumberForm
+    | RankingForm
+    | ScoresForm
+    | JsonForm
+    | GrammarForm,
     Field(discriminator="kind"),
 ]
 
@@ -126,6 +161,7 @@ __all__ = [
     "ChoiceForm",
     "Constraint",
     "Form",
+    "GrammarForm",
     "JsonForm",
     "NumberForm",
     "RankingForm",

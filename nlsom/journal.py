@@ -210,8 +210,10 @@ class Journal:
 
     async def leave(self) -> None:
         """The mindstorm is over, for this run: whoever waits for it may take it up."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
-        if self._trace is not None and self._opened:
-            self._trace.leave(self._mindstorm)
+        try:
+            if self._writing is not None:
+                self._writing.cancel()
+                await asyncio.gather(self._writing, return_exceptions=True)
+        finally:
+            if self._trace is not None and self._opened:
+                self._trace.leave(self._mindstorm)

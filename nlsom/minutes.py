@@ -18,7 +18,6 @@ class Minutes:
         # One a mindstorm: a transcript keeps what is derived from it, such as the head of a prompt.
         self._silence = Transcript()
         self._said: list[Message] = []
-        self._senders: list[int] = []
         self._by_sender: dict[int, list[int]] = {}
         self._classes: dict[object, tuple[Hearing, Container[int], Transcript]] = {}
 
@@ -29,7 +28,6 @@ class Minutes:
         """Appends what member number `sender` said."""
         self._by_sender.setdefault(sender, []).append(len(self._said))
         self._said.append(message)
-        self._senders.append(sender)
         self._classes.clear()
 
     def of(self, sender: int) -> Sequence[Message]:
@@ -63,11 +61,8 @@ class Minutes:
         return transcript, _narrow(self.of(at), hears)
 
     def _from(self, sources: Hearing) -> Iterable[Message]:
-        if isinstance(sources, range):
-            if len(sources) == self._members:
-                return self._said
-            pairs = zip(self._senders, self._said, strict=True)
-            return (message for sender, message in pairs if sender in sources)
+        if len(sources) == self._members:
+            return self._said
         several = [place for source in sources for place in self._by_sender.get(source, ())]
         return (self._said[place] for place in sorted(several))
 

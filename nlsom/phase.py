@@ -22,7 +22,7 @@ Ballots = ("choice", "approval", "ranking", "scores")
 
 
 def _short_form(value: object) -> object:
-    """Reads `{text: {max_tokens: 40}}`, the way files write a form with parameters, and `{json: TEXT}`."""
+    """Reads `{text: {max_tokens: 40}}`, the way files write a form with parameters, and those of one text."""
     if not isinstance(value, dict) or len(cast("dict[str, object]", value)) != 1:
         return cast("object", value)
     ((kind, given),) = cast("dict[str, object]", value).items()
@@ -31,16 +31,21 @@ def _short_form(value: object) -> object:
             return {"kind": kind, "json_schema": json.loads(given)}
         except RecursionError:
             raise ValueError("this JSON is too deeply nested") from None
+    if kind == "grammar" and isinstance(given, str):
+        return {"kind": kind, "grammar": given}
     if given is None or isinstance(given, dict):
         return {"kind": kind, **cast("dict[str, object]", given or {})}
     return cast("object", value)
 
 
-_Short = dict[Literal["text", "choice", "yes_no", "number", "ranking", "scores", "json"], JsonValue]
+_Short = dict[
+    Literal["text", "choice", "yes_no", "number", "ranking", "scores", "json", "grammar"], JsonValue
+]
 FormSpec = Annotated[
     FormName | Form, BeforeValidator(_short_form, json_schema_input_type=FormName | Form | _Short)
 ]
-"""A form by name, or with parameters: `text`, `{text: {max_tokens: 40}}`, `{json: JSON SCHEMA AS TEXT}`."""
+"""A form by name, or with parameters: `text`, `{text: {max_tokens: 40}}`, `{json: JSON SCHEMA AS TEXT}`,
+`{grammar: GBNF}`."""
 
 
 def _one_label(value: object) -> object:

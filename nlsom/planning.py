@@ -15,6 +15,7 @@ from nlsom.budget import Cost, Priced
 from nlsom.form import (
     ApprovalForm,
     ChoiceForm,
+    GrammarForm,
     JsonForm,
     NumberForm,
     RankingForm,
@@ -203,6 +204,6 @@ def _most(turn: Turn, tokens: int) -> str:
             return ", ".join(f"{label}={form.high}" for label in form.labels)
         case JsonForm():
             return "[]"
-        case TextForm():
+        case TextForm() | GrammarForm():
             words = "word " * max(1, int(tokens * LETTERS / 5))
             return f"{turn.member.name} {words}".strip()

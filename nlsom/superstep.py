@@ -62,7 +62,7 @@ class Superstep:
         self._turns, self._stands = turns, stands
         # Who is asked, where members are asked in turn; "" where they are asked together.
         self._alone = "" if step.ask.order == "together" else turns[0][1].member.name
-        self._done: set[int] = set()
+        self._waiting = {at for at, _ in turns}
         self._missed: dict[int, Abstention] = {}
         self._meters: dict[int, Budget] = {}
         self._calls: dict[int, Calls] = {}
@@ -156,7 +156,7 @@ class Superstep:
                 spent = self._price(at, turn)
             self._miss(at, turn, cause)
         else:
-            self._done.add(at)
+            self._waiting.discard(at)
             calls = self._in_flight.get(turn.member.name)
             if calls is None:
                 storm.saved += 1
@@ -214,13 +214,15 @@ class Superstep:
             async with asyncio.TaskGroup() as group:
                 for at, turn in asked:
                     self._tasks.append(group.create_task(self._take(at, turn)))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None  # No failure of a member: the trace's error, or the rule's.
         finally:
             self._tasks.clear()
             if timer is not None:
                 timer.cancel()
-        if self.closed is None and len(self._done) < len(self._turns):
+        if self.closed is None and self._waiting:
             for at, turn in asked:
-                if at not in self._done:
+                if at in self._waiting:
                     # Nobody ended the phase, so the agent cancelled its own task: that is its failure.
                     self._fail(at, turn, "the agent cancelled itself")
 
@@ -286,7 +288,7 @@ class Superstep:
             round=turn.round,
             digest=hashlib.sha256(turn.key.encode() + body).hexdigest(),
         )
-        self._done.add(at)
+        self._waiting.discard(at)
         self.messages[at] = message
         storm.total.add(said.usage)
         if not again:
@@ -310,7 +312,7 @@ class Superstep:
     def _miss(self, at: int, turn: Turn, cause: str) -> None:
         """Makes an abstention for the verdict of what was not said."""
         storm = self._storm
-        self._done.add(at)
+        self._waiting.discard(at)
         abstention = Abstention(member=turn.member.name, phase=turn.phase, round=turn.round, cause=cause)
         self._missed[at] = abstention
         if storm.bus.observed:
@@ -329,8 +331,7 @@ class Superstep:
         """Ends the phase once it has what its `wait` asks for; where members speak in turn, others look."""
         if self._step.ask.wait == "all" or self._alone:
             return
-        waiting = {at for at, _ in self._turns} - self._done
-        if reason := self._storm.enough(self._step, self._form, self.messages, waiting):
+        if reason := self._storm.enough(self._step, self._form, self.messages, self._waiting):
             self._end(reason)
 
     def _end(self, reason: str) -> None:
@@ -350,13 +351,13 @@ class Superstep:
         """Records that the phase ended early and who counted, before anything is made of it."""
         reason = self.closed or ""
         for at, turn in self._turns:
-            if at in self._done:
+            if at not in self._waiting:
                 continue
             if reason in (LIMIT, LATE):
                 self._abstain(at, turn, "no answer in time")
             else:
                 self._tell("cancelled", turn, reason.encode())
-                self._done.add(at)
+                self._waiting.discard(at)
                 self._cut_off(at, turn)
         counted = [turn.member.name for at, turn in self._turns if at in self.messages]
         closing = Closing(reason, in_flight=self._in_flight)

@@ -17,6 +17,9 @@ from nlsom.task import Task
 from nlsom.verdict import Abstention
 from nlsom.voting import settled
 
+LOOKS = 128
+"""How often it is looked, at most, whether the outcome of a phase is certain: a look counts every vote."""
+
 
 @dataclass(slots=True)
 class Underway:
@@ -65,5 +68,7 @@ class Underway:
             return None
         if wait != "certain":
             return f"{wait} replied" if len(said) >= wait else None
+        if len(waiting) % max(1, len(step.who) // LOOKS):
+            return None
         certain = settled(self.program, self.minutes, said, waiting, self.task, form)
         return "certain" if certain else None

@@ -119,7 +119,9 @@ def decide(
             unread.append(Abstention(member=last.sender, phase=last.phase, round=last.round, cause=cause))
     alternatives = tuple(proposals) or task.choices or _alternatives_of(votes)
     count = decision.rule(votes, alternatives)
-    unread += [_uncounted(minutes, voter, cause, decision.over) for voter, cause in count.uncounted.items()]
+    places = {program.members[at].name: at for at in decision.of}
+    for voter, cause in count.uncounted.items():
+        unread.append(_uncounted(voter, minutes.of(places[voter]), cause, decision.over))
     winners = count.winners
     answer = break_tie(
         winners, decision.tie_break, alternatives=alternatives, votes=votes, seed=seed, salt=task.digest
@@ -146,8 +148,8 @@ def abstained_within(message: Message) -> list[Abstention]:
     ]
 
 
-def _uncounted(minutes: Minutes, voter: str, cause: str, over: str) -> Abstention:
-    last = next((m for m in reversed(list(minutes)) if m.sender == voter and m.label == over), None)
+def _uncounted(voter: str, said: Sequence[Message], cause: str, over: str) -> Abstention:
+    last = next((message for message in reversed(said) if message.label == over), None)
     phase, number = (last.phase, last.round) if last else (over, 0)
     return Abstention(member=voter, phase=phase, round=number, cause=cause)
 

@@ -119,6 +119,21 @@ async def test_in_turn_so_many_replies_are_enough_and_abstentions_are_none():
     assert [one.member for one in verdict.abstained] == ["m0"]
 
 
+async def test_many_voters_are_not_counted_anew_with_each_vote():
+    looks = []
+
+    class Counted(rules.Plurality):
+        def settled(self, votes, outstanding, alternatives):
+            looks.append(len(votes))
+            return super().settled(votes, outstanding, alternatives)
+
+    decision = VerdictBy(Counted(), "plurality")
+    async with panel([Saying("cat")] * 640, (vote(order="in_turn"),), verdict=decision) as society:
+        verdict = await society.ask("What?", choices=CHOICES)
+    assert (verdict.answer, verdict.saved) == ("cat", 315)
+    assert len(looks) == 65
+
+
 async def test_a_quorum_is_waited_for_even_when_it_is_certain():
     agent = Saying("cat")
     async with panel([agent] * 9, (vote(order="in_turn", quorum=8),)) as society:

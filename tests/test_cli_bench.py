@@ -59,6 +59,16 @@ def test_run_prints_both_columns_and_the_shares(given):
     assert (told[0]["samples"], told[0]["unparsable"], told[0]["failed"]) == (9, 0.0, [])
 
 
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_tables_fit_a_terminal_of_80_columns(command, given, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = invoke(*given)
+    shown = (ran if command == "run" else invoke("bench", command, given[-1])).stdout
+    assert ("abstain fail tokens calls" if command == "run" else "p (Holm) per 1,000") in shown
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_run_shows_a_bar_and_a_table(given):
     result = invoke(*given)
     assert result.exit_code == 0
@@ -107,6 +117,7 @@ models: {llm: {scripted: 1}}
 members:
   ann: {agent: chat, model: llm, role: expert}
   bob: {agent: chat, model: llm, role: expert}
+  eve: {agent: chat, model: llm, role: expert, persona: A doubter.}
 mindstorm:
   - {ask: everyone, prompt: vote, as: ballot, form: answer}
 verdict: {rule: plurality, tie_break: first}
@@ -124,7 +135,7 @@ def minds(tmp_path):
 def test_baseline_and_structures_print_what_programs_read(minds):
     told = json.loads(invoke("bench", "baseline", *minds, "--most", 3, "--json").stdout)
     assert told["society"]["society"] == "minds"
-    assert {one["society"] for one in told["members"]} == {"alone:ann", "alone:bob"}
+    assert {one["society"] for one in told["members"]} == {"alone:ann", "alone:eve"}
     assert told["oracle"]["interval"][0] <= told["oracle"]["lenient"] <= told["oracle"]["interval"][1]
     assert {one["other"] for one in told["comparisons"]} >= {"single"}
     minds[-1] += "-structures"

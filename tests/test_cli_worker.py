@@ -125,8 +125,8 @@ async def test_the_commands_of_the_compose_file_make_a_society_that_answers(soci
                 ) as client:
                     url = f"http://127.0.0.1:{port}"
                     answer = await once_there(serving, client.get, f"{url}/v1/models")
-                    assert [one["id"] for one in answer.json()["data"]] == ["panel"]
-                    asked = {"model": "panel", "messages": [{"role": "user", "content": "What?"}]}
+                    assert [one["id"] for one in answer.json()["data"]] == ["society/panel"]
+                    asked = {"model": "society/panel", "messages": [{"role": "user", "content": "What?"}]}
                     answer = await client.post(f"{url}/v1/chat/completions", json=asked, timeout=60)
                     assert "cat" in answer.json()["choices"][0]["message"]["content"]
             finally:

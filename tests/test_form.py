@@ -8,9 +8,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from nlsom.form import (
     ChoiceForm,
+    Constraint,
+    GrammarForm,
     JsonForm,
     NumberForm,
     RankingForm,
@@ -31,6 +34,7 @@ FORMS = [
     RankingForm(options=OPTIONS),
     ScoresForm(options=OPTIONS),
     JsonForm(json_schema={"type": "object"}),
+    GrammarForm(grammar='root ::= "a"'),
 ]
 
 
@@ -93,3 +97,9 @@ def test_constraints_name_labels_words_and_schemas():
     assert JsonForm(json_schema=schema).constraint().schema == schema
     assert json.dumps(schema) in JsonForm(json_schema=schema).instruct()
     assert TextForm().constraint() is None
+
+
+def test_a_grammar_says_where_it_begins():
+    with pytest.raises(ValidationError, match="root"):
+        GrammarForm(grammar='start ::= "a"')
+    assert GrammarForm(grammar='root ::= "a"').constraint() == Constraint(grammar='root ::= "a"')

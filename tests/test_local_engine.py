@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from nlsom.errors import ModelError, ModelUnavailable, PromptTooLong
-from nlsom.form import ChoiceForm, Form, JsonForm, NumberForm, RankingForm, TextForm, YesNoForm
+from nlsom.form import ChoiceForm, Form, GrammarForm, JsonForm, NumberForm, RankingForm, TextForm, YesNoForm
 from nlsom.media import MediaStore
 from nlsom.message import Image
 from nlsom.model import Completion, Prompt, Settings
@@ -107,6 +108,15 @@ async def test_replies_keep_to_their_form(model: Embedded) -> None:
     assert NumberForm().read(number.text).answer is not None
     assert ranking.read(order.text).answer in ranking.options
     assert schema.read(animal.text).answer is not None or animal.text.strip(" \n{") == ""
+
+
+async def test_a_grammar_is_kept_to_or_the_reply_is_no_answer(model: Embedded) -> None:
+    sum_of = 'root ::= term " + " term\nterm ::= [0-9]'
+    reply = await ask(model, "Write a sum.", GrammarForm(grammar=sum_of), Settings())
+    assert re.fullmatch(r"[0-9] \+ [0-9]", reply.text)
+    long = GrammarForm(grammar='root ::= "a cat" root | "a dog sat on a mat"', max_tokens=2)
+    with pytest.raises(ModelError, match="cut after 2 tokens"):
+        await ask(model, "Write about animals.", long, Settings())
 
 
 async def test_a_reply_ends_at_a_stop(model: Embedded) -> None:

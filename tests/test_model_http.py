@@ -10,7 +10,7 @@ import time
 import pytest
 
 from nlsom.errors import ModelError, ModelUnavailable, PromptTooLong, UsageError
-from nlsom.form import ChoiceForm, Form, JsonForm, NumberForm, TextForm
+from nlsom.form import ChoiceForm, Form, GrammarForm, JsonForm, NumberForm, TextForm
 from nlsom.media import MediaStore
 from nlsom.message import Image
 from nlsom.model import Completion, Prompt, Settings
@@ -33,6 +33,7 @@ from nlsom.testing.models import ModelContract, prompt_of
 
 FORM = TextForm(max_tokens=8)
 ANIMALS = ChoiceForm(options=("cat", "dog"))
+GRAMMAR = GrammarForm(grammar='root ::= "yes" | "no"')
 
 
 def quick(url, model=None, **options) -> HttpModel:
@@ -129,6 +130,7 @@ async def test_pictures_come_first_in_order_and_share_their_bytes_on_the_wire():
             JsonForm(json_schema={"type": "object"}),
             {"structured_outputs": {"json": {"type": "object"}}},
         ),
+        (GRAMMAR, {"structured_outputs": {"grammar": GRAMMAR.grammar}}),
         (TextForm(), {}),
     ],
 )
@@ -139,6 +141,14 @@ async def test_a_form_becomes_a_constraint_for_vllm(form, sent):
     assert {
         name: asked[name] for name in ("structured_outputs", "response_format", "logprobs") if name in asked
     } == sent
+
+
+@pytest.mark.parametrize("engine", ["llamacpp", "library", "someone", "openai"])
+async def test_a_grammar_is_not_asked_of_a_server_that_cannot_keep_to_it(engine):
+    async with FaultyServer(engine=engine) as server, quick(server.url) as model:
+        with pytest.raises(ModelError, match="cannot hold a reply to a grammar"):
+            await ask(model, form=GRAMMAR)
+    assert not server.chats
 
 
 @pytest.mark.parametrize("engine", ["llamacpp", "library", "someone", "openai"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nlsom.errors import TraceError
 from nlsom.message import Said
 from nlsom.society import Society
 from nlsom.testing.agents import Saying, panel
@@ -70,6 +71,18 @@ async def test_the_trace_is_told_before_it_runs(trace: Trace) -> None:
         await made.ask("Pay?")
     assert await kinds(trace, "m0") == ["intent", "replied"]
     assert await kinds(trace, "m1") == ["replied"]
+
+
+async def test_what_the_trace_cannot_be_told_of_does_not_run_and_ends_the_mindstorm() -> None:
+    class Full(MemoryTrace):
+        async def durable(self) -> None:
+            raise TraceError("there is no room")
+
+    payer = Payer(hangs=False)
+    async with society(payer, Full()) as made:
+        with pytest.raises(TraceError, match="no room"):
+            await made.ask("Pay?")
+    assert payer.paid == []
 
 
 async def test_one_that_was_cut_off_abstains_since_it_may_have_run(trace: Trace) -> None:

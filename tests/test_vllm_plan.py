@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nlsom.errors import UsageError
-from nlsom_serve.vllm.plan import GIB, Shape, estimate, find_folder, plan, shape_of, weights_bytes
+from nlsom_serve.vllm.plan import GIB, estimate, find_folder, plan, weights_bytes
 from nlsom_serve.vllm.profiles import Facts, Profile
+from nlsom_serve.vllm.shape import Shape, shape_of
 
 SMOLLM2 = {
     "hidden_size": 576,

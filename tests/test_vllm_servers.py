@@ -358,6 +358,16 @@ def test_a_state_file_of_another_process_with_the_same_pid_is_stale():
     assert not state.path_of("it").exists()
 
 
+async def test_a_stale_state_file_stays_while_a_server_is_started_that_may_write_it_anew():
+    state.folder().mkdir(parents=True)
+    state.path_of("it").write_text("{half")
+    async with state.alone():
+        assert state.servers() == []
+        assert state.path_of("it").exists()
+    assert state.servers() == []
+    assert not state.path_of("it").exists()
+
+
 def test_a_state_file_that_cannot_be_read_is_removed():
     state.folder().mkdir(parents=True)
     state.path_of("it").write_text("{half")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nlsom.agent import identity
 from nlsom.bench.compare import Comparison, adjusted, check, compare
 from nlsom.bench.run import Contender, Runner
 from nlsom.bench.standing import Column, Standing, standings
@@ -75,15 +76,19 @@ async def baseline(runner: Runner, contender: Contender, *, most: int = 64) -> B
 
 
 def alone(society: Society) -> list[Society]:
-    """A society of one for every member; members with one agent and persona are one."""
-    seen: set[tuple[int, str]] = set()
-    found: list[Society] = []
+    """A society of one for every member; members who would say the same are one."""
+    different: dict[Hashable, Seat] = {}
     for seat in society.seats:
-        key = (id(seat.agent), seat.member.persona)
-        if key not in seen:
-            seen.add(key)
-            found.append(_by_itself(society, seat))
-    return found
+        different.setdefault(_mind(seat), seat)
+    return [_by_itself(society, seat) for seat in different.values()]
+
+
+def _mind(seat: Seat) -> Hashable:
+    """What the words of a member by itself depend on."""
+    model = getattr(seat.agent, "model", None)
+    # Behind a model there is nothing but its identity; an agent of another kind may keep more to itself.
+    agent = id(seat.agent) if model is None else (identity(seat.agent), id(model))
+    return agent, seat.member.persona, seat.member.part
 
 
 def _by_itself(society: Society, seat: Seat) -> Society:

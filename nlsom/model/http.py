@@ -191,6 +191,11 @@ class HttpModel:
         group = group_of(*(image.sha256 for image in images), prompt.head[:_SHARED])
         constraint = form.constraint()
         constraints = self._constraints or served.constraints
+        if constraint is not None and constraint.grammar is not None and constraints != "vllm":
+            raise ModelError(
+                f"the server of {served.name} cannot hold a reply to a grammar, so nobody could tell whether "
+                "it follows it; serve the model by vLLM, or ask in another form"
+            )
         body = wire.chat_body(
             served.name,
             text,
@@ -213,6 +218,8 @@ class HttpModel:
             )
         except RefusedError as refused:
             raise self._explain(refused, text, reply) from None
+        if cut and constraint is not None and constraint.grammar is not None:
+            raise ModelError(f"the reply was cut after {reply} tokens, before it was a text of the grammar")
         if constraint is not None and not cut and wire.constrains(constraint, constraints):
             self._notice(constraint, completion.text)
         return completion

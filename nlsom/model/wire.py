@@ -139,11 +139,13 @@ def constrains(constraint: Constraint, constraints: Constraints) -> bool:
 
 
 def keeps_to(constraint: Constraint, text: str) -> bool:
-    """Whether a reply is what its constraint allows; of JSON only that it is JSON is looked at."""
+    """Whether a reply is what its constraint allows; of JSON only that it is JSON; of grammars nothing."""
     if constraint.choice is not None:
         return text in constraint.choice
     if constraint.regex is not None:
         return re.fullmatch(constraint.regex, text) is not None
+    if constraint.grammar is not None:
+        return True
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -205,6 +207,8 @@ def _constrain(constraint: Constraint, constraints: Constraints) -> dict[str, An
             return {"structured_outputs": {"choice": constraint.choice}, "logprobs": True}
         if constraint.regex is not None:
             return {"structured_outputs": {"regex": constraint.regex}}
+        if constraint.grammar is not None:
+            return {"structured_outputs": {"grammar": constraint.grammar}}
         return {"structured_outputs": {"json": constraint.schema}}
     if constraints == "json_schema":
         if constraint.schema is not None:

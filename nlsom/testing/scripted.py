@@ -14,6 +14,7 @@ from nlsom.form import (
     ApprovalForm,
     ChoiceForm,
     Form,
+    GrammarForm,
     JsonForm,
     NumberForm,
     RankingForm,
@@ -98,5 +99,5 @@ def _reply(form: Form, chance: random.Random) -> str:
         case TextForm():
             who, where = chance.choice(_WHO), chance.choice(_WHERE)
             return who if form.short else f"I see {who} {where}."
-        case JsonForm():
-            raise ModelError("a scripted model cannot fill a JSON schema")
+        case JsonForm() | GrammarForm():
+            raise ModelError("a scripted model can neither fill a JSON schema nor follow a grammar")

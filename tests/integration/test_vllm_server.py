@@ -131,6 +131,12 @@ async def test_a_regular_expression_is_kept_to(http: httpx.AsyncClient, words: S
     assert re.fullmatch("[0-9]{1,3}", said["choices"][0]["message"]["content"])
 
 
+async def test_a_grammar_is_kept_to(http: httpx.AsyncClient, words: Server):
+    grammar = 'root ::= term (" + " term)?\nterm ::= [0-9] | "x"'
+    said = await reply(http, words, "Write a sum.", structured_outputs={"grammar": grammar})
+    assert re.fullmatch(r"[0-9x]( \+ [0-9x])?", said["choices"][0]["message"]["content"])
+
+
 async def test_a_json_schema_is_kept_to(http: httpx.AsyncClient, words: Server):
     schema = {
         "type": "object",

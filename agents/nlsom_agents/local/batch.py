@@ -174,6 +174,7 @@ class Batch:
             "logprob": float(sum(said)),
             "prompt": len(job.prompt),
             "completion": len(job.written),
+            "ended": ended,
         }
 
     def _make_room(self) -> Iterator[Outcome]:

@@ -38,6 +38,8 @@ def grammar_for(constraint: Constraint) -> Grammar:
     if constraint.regex is not None:
         _check_regex(constraint.regex, "the form")
         return {"regex": constraint.regex}
+    if constraint.grammar is not None:
+        return {"grammar": constraint.grammar}
     return {"json_schema": json.dumps(_closed(constraint.schema, (), constraint.schema))}
 
 

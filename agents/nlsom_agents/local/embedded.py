@@ -157,6 +157,10 @@ class Embedded:
                 )
             case _:
                 raise ModelError(f"{self.model} could not answer: {outcome['why']}")
+        if constraint is not None and constraint.grammar is not None and not outcome["ended"]:
+            raise ModelError(
+                f"the reply was cut after {max_tokens} tokens, before it was a text of the grammar"
+            )
         usage = Usage(
             calls=1,
             prompt_tokens=outcome["prompt"],

@@ -69,18 +69,9 @@ def show(every: Sequence[Standing], json: bool) -> None:
     if json:
         print_json([_figures(one) for one in every])
         return
-    columns = (
-        "society",
-        "samples",
-        "official",
-        "lenient [95 %]",
-        "unparsable",
-        "abstained",
-        "failed",
-        "tokens",
-        "calls",
+    table = _table(
+        ["society"], ["n", "official", "lenient [95 %]", "unread", "abstain", "fail", "tokens", "calls"]
     )
-    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
     for one in every:
         figures = next(iter(one.figures.values()))
         interval = one.interval()
@@ -97,9 +88,19 @@ def show(every: Sequence[Standing], json: bool) -> None:
         )
         for name, pair in list(one.figures.items())[1:]:
             table.add_row(
-                "", f"[dim]{name}[/]", f"[dim]{pair.official:.3f}[/]", f"[dim]{pair.lenient:.3f}[/]"
+                f"[dim]  {name}[/]", "", f"[dim]{pair.official:.3f}[/]", f"[dim]{pair.lenient:.3f}[/]"
             )
     out.print(table)
+
+
+def _table(names: Sequence[str], figures: Sequence[str]) -> Table:
+    """A table that fits a terminal of 80 columns: names are folded, figures never cut."""
+    table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for figure in figures:
+        table.add_column(figure, no_wrap=True)
+    return table
 
 
 def _figures(one: Standing) -> dict[str, object]:
@@ -139,17 +140,7 @@ def told(one: Comparison) -> dict[str, object]:
 
 def show_compared(found: Sequence[Comparison]) -> None:
     """Shows comparisons, a row each."""
-    columns = (
-        "",
-        "against",
-        "samples",
-        "gain [95 %]",
-        "only one / other right",
-        "p",
-        "p (Holm)",
-        "per 1,000 tokens",
-    )
-    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    table = _table(["society", "against"], ["n", "gain [95 %]", "won / lost", "p", "p (Holm)", "per 1,000"])
     for one in found:
         gain, per = one.difference, one.per_thousand
         table.add_row(

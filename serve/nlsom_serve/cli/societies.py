@@ -109,7 +109,7 @@ def plan_society(
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("phase", no_wrap=True)
-    for name in ("asked", "calls", "pictures", "tokens read", "longest prompt", "written", "prefix shared"):
+    for name in ("asked", "calls", "pictures", "read", "longest", "written", "shared"):
         table.add_column(name, justify="right")
     for row in lines:
         name = row.phase if row is lines[-1] else f"{row.phase}, round {row.round}"
@@ -124,7 +124,10 @@ def plan_society(
         )
         table.add_row(escape(name), *map(str, figures), style="bold" if row is lines[-1] else None)
     out.print(table)
-    out.print("[dim]At most, and estimated: rounds may end early, and replies be shorter.[/]")
+    out.print(
+        "[dim]Tokens read, of the longest prompt, and written; the share of the prompts that they have in "
+        "common.\nAt most, and estimated: rounds may end early, and replies be shorter.[/]"
+    )
     for name in found.over:
         out.print(f"[yellow]That may be more {name} than its limits allow.[/]")
 

@@ -26,7 +26,7 @@ from pydantic import Field, JsonValue, ValidationError
 from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.message import Frozen
 from nlsom_agents.local.catalog import home
-from nlsom_serve.vllm.plan import Shape
+from nlsom_serve.vllm.shape import Shape
 
 _NUMBER = re.compile(r"([0-9]*\.?[0-9]+)([kKmMgG]?)")
 _UNITS = {"": 1.0, "k": 1e3, "K": 2.0**10, "m": 1e6, "M": 2.0**20, "g": 1e9, "G": 2.0**30}  # as vLLM has them

@@ -128,10 +128,12 @@ async def serving(
     try:
         yield await _start(specs, fresh, detach=False, python=python, progress=progress, patience=patience)
     finally:
-        await asyncio.shield(_end([server for server, _ in fresh]))
-        for _, pipe in fresh:
-            if pipe is not None:
-                os.close(pipe)
+        try:
+            await asyncio.shield(_end([server for server, _ in fresh]))
+        finally:
+            for _, pipe in fresh:
+                if pipe is not None:
+                    os.close(pipe)
 
 
 async def _start(
@@ -225,7 +227,7 @@ async def _end_one(server: Server) -> None:
         raise ModelUnavailable(
             f"{server.name}: processes {left} do not end, even killed; see `ps` and the driver's log"
         )
-    await asyncio.to_thread(state.forget, server.name)
+    await asyncio.to_thread(state.forget, server)
 
 
 async def plans(specs: Sequence[str]) -> tuple[Plan, ...]:

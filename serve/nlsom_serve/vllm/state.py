@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import re
@@ -87,8 +88,12 @@ def write(server: Server) -> None:
     path = path_of(server.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_suffix(f".{os.getpid()}.tmp")
-    half.write_text(server.model_dump_json(indent=2))
+    half.write_text(_text(server))
     half.replace(path)
+
+
+def _text(server: Server) -> str:
+    return server.model_dump_json(indent=2)
 
 
 @asynccontextmanager
@@ -103,7 +108,7 @@ async def alone(*, patience: float = 60.0) -> AsyncGenerator[None]:
     Raises:
         ModelUnavailable: It is not left in time; says by which process.
     """
-    path = folder() / "start.lock"
+    path = _lock_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + patience
     with path.open("a+") as file:
@@ -121,6 +126,10 @@ async def alone(*, patience: float = 60.0) -> AsyncGenerator[None]:
         yield
 
 
+def _lock_file() -> Path:
+    return folder() / "start.lock"
+
+
 def _locked(file: TextIO) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -129,26 +138,33 @@ def _locked(file: TextIO) -> bool:
     return True
 
 
-def forget(name: str) -> None:
-    """Removes a state file; the log stays."""
-    path_of(name).unlink(missing_ok=True)
+def forget(server: Server) -> None:
+    """Removes the state file of a server that has ended; the log stays."""
+    _remove(path_of(server.name), _text(server))
+
+
+def _remove(path: Path, text: str) -> None:
+    """Removes a state file if it still says so, and nobody is starting a server: that may write it anew."""
+    with _lock_file().open("a+") as file, contextlib.suppress(FileNotFoundError):
+        if _locked(file) and path.read_text() == text:
+            path.unlink()
 
 
 def servers() -> list[Server]:
-    """Servers that have a living process, by name; files of those that have none are removed."""
+    """Servers that have a living process, by name; files that speak of none are removed."""
     found: list[Server] = []
     for path in sorted(folder().glob("*.json")):
         try:
-            server = Server.model_validate_json(path.read_text())
+            text = path.read_text()
         except FileNotFoundError:
             continue  # another process removed it between the listing and the reading
+        try:
+            server = Server.model_validate_json(text)
         except ValidationError:
-            path.unlink(
-                missing_ok=True
-            )  # written by another version of nlsom; nothing in it can be relied on
+            _remove(path, text)  # written by another version of nlsom; nothing in it can be relied on
             continue
         if server.alive:
             found.append(server)
         else:
-            path.unlink(missing_ok=True)
+            _remove(path, text)
     return found
