@@ -286,3 +286,17 @@ async def test_what_is_written_after_its_mindstorm_was_taken_out_by_hand_is_refu
         trace.append(record("b"))
     with pytest.raises(TraceError):
         await trace.close()
+
+
+def test_a_trace_that_was_never_closed_holds_nobody_up_in_the_next_event_loop(tmp_path):
+    trace = SqliteTrace(tmp_path / "run.sqlite")
+
+    async def hold(*, close):
+        await asyncio.wait_for(trace.open(header()), 10)
+        trace.append(record("k"))
+        trace.leave(header().mindstorm)
+        if close:
+            await trace.close()
+
+    for close in (False, False, True):
+        asyncio.run(hold(close=close))
