@@ -116,7 +116,7 @@ def test_societies_are_listed_shown_and_checked(tmp_path):
     listed = json.loads(nlsom("societies", "list", "--json").stdout)
     assert {"solo", "vqa-monarchy", "vqa-democracy", "caption-monarchy"} <= {row["society"] for row in listed}
     shown = nlsom("societies", "show", PANEL).stdout
-    assert "up to 2 rounds of" in shown
+    assert "up to 2 rounds, until 100% give the same 'answer':" in shown
     assert "verdict by plurality" in shown
     assert nlsom("societies", "check", PANEL).stdout.strip().endswith("good")
     bad = tmp_path / "bad.yaml"
@@ -189,7 +189,14 @@ def test_a_shell_completes_commands_and_the_names_of_societies():
 
     assert completed("nlsom rep").split() == ["replay"]
     assert completed("nlsom ask vqa-mon").split() == ["vqa-monarchy"]
-    assert "complete_bash" in nlsom("--show-completion", "bash").stdout
+    script = subprocess.run(
+        [sys.executable, "-c", "import sys; from nlsom_serve.cli import main; sys.argv = ['nlsom']; main()"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "_NLSOM_COMPLETE": "source_bash"},
+    ).stdout
+    assert "complete -o default -F _nlsom_completion nlsom" in script
 
 
 def test_every_command_shows_an_example_in_its_help():

@@ -59,7 +59,7 @@ def _rounds(step: Rounds) -> str:
     times = f"{step.count} round" if step.count == 1 else f"{step.count} rounds"
     until = step.until
     if until is None:
-        return f"{times} of"
+        return f"{times}:"
     ends: list[str] = []
     if until.agreement is not None:
         ends.append(f"{until.agreement:.0%} give the same {until.over!r}")
@@ -69,7 +69,7 @@ def _rounds(step: Rounds) -> str:
         ends.append(f"{until.of} is {until.confident:.0%} sure")
     if until.says is not None:
         ends.append(f"{until.of} says {until.says!r}")
-    return f"up to {times}, until {' or '.join(ends)}, of"
+    return f"up to {times}, until {' or '.join(ends)}:"
 
 
 def rows(told: dict[str, Any]) -> list[dict[str, str]]:
