@@ -221,13 +221,11 @@ async def _until_over(run: Run, request: Request) -> None:
 async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
     async with aclosing(run.watch(after)) as events:
         ending = asyncio.ensure_future(house.draining.wait())
+        coming = asyncio.ensure_future(anext(events))
         try:
             while True:
-                coming = asyncio.ensure_future(anext(events))
                 await asyncio.wait((coming, ending), return_when=asyncio.FIRST_COMPLETED)
                 if not coming.done():
-                    coming.cancel()
-                    await asyncio.gather(coming, return_exceptions=True)
                     return  # the server ends; whoever watches comes back with Last-Event-ID
                 try:
                     seen = coming.result()
@@ -235,8 +233,12 @@ async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
                     return
                 waits = house.answers.get(seen.event.key) if isinstance(seen.event, event.Asked) else None
                 yield frame(told_event(seen.event, waits), event=seen.event.kind, id=seen.number)
+                coming = asyncio.ensure_future(anext(events))
         finally:
-            ending.cancel()
+            # Before `events` is closed, which cannot be done while somebody waits for its next.
+            for waiting in (coming, ending):
+                waiting.cancel()
+            await asyncio.gather(coming, ending, return_exceptions=True)
 
 
 async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
