@@ -36,7 +36,7 @@ async def test_a_client_that_leaves_is_noticed_down_to_the_server_of_the_models(
         society = load(
             {
                 "name": "trio",
-                "models": {"llm": {"url": models.url, "model": "faulty"}},
+                "models": {"llm": {"url": models.url, "model": "faulty", "pictures": 0}},
                 "members": {"a": {"agent": "chat", "model": "llm", "count": 3}},
                 "mindstorm": [{"ask": "a", "prompt": {"text": "Say."}, "as": "ballot"}],
             }

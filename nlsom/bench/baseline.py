@@ -28,7 +28,8 @@ class Baseline:
         society: The society.
         single: Its first mind alone, told what the members without a model see.
         consistency: So many samples of that mind, and a vote, as the society's tokens buy.
-        alone: Every different member by itself, the best first: the best is chosen with the gold answers in hand.
+        alone: Every different member by itself, the best first: the best is chosen with the gold answers in
+            hand.
         oracle: Score of one who always follows a member that is right, if any is.
         comparisons: The society against single, self-consistency and best member.
     """
