@@ -49,10 +49,11 @@ def checked(said: object, form: Form) -> tuple[Said, bytes]:
 
     Raises:
         TypeError: It is nothing that an agent may return.
+        ValidationError: It is a `Said` that could not be read again: copied with a wrong value, or extended.
     """
     if not isinstance(said, Said):
         raise TypeError(f"the agent returned {type(said).__name__}, not Said")
-    said = _read(said, form)
+    said = _read(Said.__pydantic_validator__.validate_python(said.__dict__), form)
     try:
         return said, said.__pydantic_serializer__.to_json(said)
     except PydanticSerializationError:

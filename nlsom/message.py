@@ -96,6 +96,9 @@ class Scores(Frozen):
 Ballot = Annotated[Choice | Approval | Ranking | Scores, Field(discriminator="kind")]
 
 
+Count = Annotated[int, Field(ge=0)]
+
+
 class Usage(Frozen):
     """What was spent.
 
@@ -107,10 +110,10 @@ class Usage(Frozen):
         seconds: Wall-clock seconds. Of a mindstorm: from start to end, not the sum over members.
     """
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int | None = None
-    completion_tokens: int = 0
+    calls: Count = 0
+    prompt_tokens: Count = 0
+    cached_tokens: Count | None = None
+    completion_tokens: Count = 0
     seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:

@@ -256,8 +256,11 @@ class Superstep:
         except BusClosed as error:
             self._stop(error)
             return
-        except Exception as error:  # noqa: BLE001
-            # The one place where a member's failure meets the policy of the society's file.
+        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001
+            # The one place where a member's failure meets the policy of the society's file. A panic in a
+            # library written in Rust is no `Exception`.
             self._fail(at, turn, _cause(error))
             return
         if answer is None:
@@ -376,7 +379,7 @@ class Superstep:
         storm.total.calls += begun
 
 
-def _cause(error: Exception) -> str:
+def _cause(error: BaseException) -> str:
     try:
         told = str(error)
     except Exception:  # noqa: BLE001

@@ -302,6 +302,22 @@ async def test_an_empty_set_is_refused(tmp_path):
         await runner.run([Contender.of(panel([Saying("yes")]))])
 
 
+async def test_a_slip_in_the_path_of_a_set_does_not_take_the_folder(tmp_path):
+    (tmp_path / "wrong").mkdir()
+    folder, wrong = RunFolder(tmp_path / "run"), load_set("vqav2", tmp_path / "wrong")
+    with pytest.raises(UsageError, match="holds no file"):
+        await Runner(wrong, folder, limit=1).run([Contender.of(trio())])
+    await Runner(questions(tmp_path / "set", 1), folder, limit=1).run([Contender.of(trio())])
+    assert len(list(folder.lines.last())) == 1
+
+
+async def test_a_run_beneath_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    runner = Runner(questions(tmp_path / "set", 1), RunFolder(tmp_path / "file" / "run"))
+    with pytest.raises(UsageError, match="there can be no folder"):
+        await runner.run([Contender.of(trio())])
+
+
 def test_a_run_of_another_version_says_so(tmp_path):
     (tmp_path / "config.json").write_text('{"schema_version": 9, "on": "x", "scorer": "vqa", "entrants": []}')
     with pytest.raises(UsageError, match=r"config\.json: was written by another version of nlsom"):

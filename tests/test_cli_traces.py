@@ -131,3 +131,16 @@ def test_a_file_that_is_not_there_is_said_and_not_made(nlsom, tmp_path):
         with pytest.raises(TraceError, match="there is no such trace"):
             nlsom("traces", command[0], "none.sqlite", *command[1:])
     assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_no_age_below_nothing_drops_what_is_there(nlsom):
+    nlsom("traces", "prune", "run.sqlite", "--older-than", "-5", code=2)
+    assert len(listed(nlsom)) == 2
+
+
+@pytest.mark.parametrize("named", ["", ".", "/"])
+def test_what_can_be_no_file_is_refused_as_a_trace(nlsom, named):
+    with pytest.raises(TraceError, match="cannot be opened"):
+        nlsom("ask", "panel.yaml", "What?", "--trace", named)
+    with pytest.raises(TraceError, match="no such trace"):
+        nlsom("replay", named)

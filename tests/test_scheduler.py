@@ -22,7 +22,7 @@ from nlsom.rules import Decree, Plurality
 from nlsom.task import VqaTask
 from nlsom.testing.agents import Failing, Hanging, Saying, panel
 from nlsom.testing.bus import until
-from nlsom.trace import MemoryTrace
+from nlsom.trace import MemoryTrace, SqliteTrace
 from nlsom.turn import Turn
 
 SAY = Inline(text="Say it.")
@@ -739,3 +739,51 @@ class TestConcurrency:
         async with panel([Saying(say, seconds=0.001)] * 3, (ask(label="x"), ask())) as society:
             verdicts = await asyncio.gather(*(society.ask(str(n)) for n in range(30)))
         assert [verdict.answer for verdict in verdicts] == [str(n) for n in range(30)]
+
+
+class Panic(BaseException):
+    """As a library written in Rust raises it."""
+
+
+class More(Said):
+    more: int = 1
+
+
+async def _panic(turn: Turn) -> Said:
+    raise Panic("index out of bounds")
+
+
+async def _unreadable(turn: Turn) -> Said:
+    return Said.words("cat", answer="cat").model_copy(update={"confidence": 7.0})
+
+
+async def _extended(turn: Turn) -> Said:
+    return More(parts=(Text(text="cat"),), answer="cat")
+
+
+@pytest.mark.parametrize(
+    ("speak", "cause"),
+    [
+        (_panic, "Panic: index out of bounds"),
+        (_unreadable, "less than or equal to 1"),
+        (_extended, "Extra inputs are not permitted"),
+    ],
+)
+async def test_what_an_agent_may_not_do_is_its_own_failure_and_spoils_no_trace(speak, cause, tmp_path):
+    class Odd:
+        identity = "odd/1"
+
+        def __init__(self) -> None:
+            self.speak = speak
+
+    async with SqliteTrace(tmp_path / "run.sqlite") as trace:
+        for _ in range(2):
+            async with panel([Odd(), Saying("dog")], trace=trace) as society:
+                verdict = await society.ask("What is it?", choices=CHOICES)
+            assert verdict.answer == "dog"
+            assert cause in verdict.abstained[0].cause
+
+
+def test_nothing_costs_less_than_nothing():
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        Usage(prompt_tokens=-1)

@@ -170,10 +170,13 @@ class RunFolder:
         """Writes down what is run, or checks that it is what was begun here.
 
         Raises:
-            UsageError: Another run was begun here; names what differs.
+            UsageError: Another run was begun here; names what differs. Or there can be no folder.
         """
         if not self.exists():
-            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UsageError(f"{self.path}: there can be no folder ({error.strerror or error})") from None
             self.write(config.model_copy(update={"versions": versions(), "started": time.time()}))
             return self.config()
         held = self.config()

@@ -91,6 +91,9 @@ class Runner:
         if min(self.concurrency, self.seeds, 1 if self.limit is None else self.limit) < 1:
             raise UsageError("concurrency, seeds and limit are whole numbers from 1")
         spec = self.samples.spec
+        # Before anything is written: a slip in the path should not leave a folder that refuses the right one.
+        if await asyncio.to_thread(lambda: next(iter(self.samples), None)) is None:
+            raise UsageError(f"{self.samples.path}: the set {spec.name!r} has no samples there")
         config = self.folder.begin(
             Config(
                 on=spec.name,
@@ -106,8 +109,6 @@ class Runner:
         self.folder.lines.mend()
         judge, media = scorer(config.scorer), FolderStore(self.folder.media)
         total = self.seeds * (self.limit or await asyncio.to_thread(lambda: sum(1 for _ in self.samples)))
-        if not total:
-            raise UsageError(f"{self.samples.path}: the set {spec.name!r} has no samples there")
         async with SqliteTrace(self.folder.trace) as trace:
             for contender in contenders:
                 society = contender.society

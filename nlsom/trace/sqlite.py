@@ -49,12 +49,12 @@ class SqliteTrace:
             partial(connect, self.path, read_only=read_only, synchronous=synchronous, patience=patience),
             partial(explain, self.path),
         )
-        self._claims = Claims(self.path.with_name(self.path.name + ".lock"))
+        self._claims = Claims(Path(f"{self.path}.lock"))
 
     @property
     def media(self) -> Path:
         """The folder beside the file where the pictures of its mindstorms are kept."""
-        return self.path.with_name(self.path.name + ".media")
+        return Path(f"{self.path}.media")
 
     async def __aenter__(self) -> Self:
         try:

@@ -98,7 +98,8 @@ def prune(
     file: TraceArgument,
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Mindstorms to drop.")] = None,
     older_than: Annotated[
-        float | None, typer.Option("--older-than", metavar="DAYS", help="Drops those begun longer ago.")
+        float | None,
+        typer.Option("--older-than", min=0, metavar="DAYS", help="Drops those begun longer ago."),
     ] = None,
     society: Annotated[str | None, typer.Option("--society", help="Drops those of this society.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only says what would be dropped.")] = False,
