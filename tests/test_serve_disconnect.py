@@ -36,7 +36,7 @@ async def test_a_client_that_leaves_is_noticed_down_to_the_server_of_the_models(
         society = load(
             {
                 "name": "trio",
-                "models": {"llm": {"url": models.url, "model": "faulty"}},
+                "models": {"llm": {"url": models.url, "model": "faulty", "pictures": 0}},
                 "members": {"a": {"agent": "chat", "model": "llm", "count": 3}},
                 "mindstorm": [{"ask": "a", "prompt": {"text": "Say."}, "as": "ballot"}],
             }
@@ -95,6 +95,25 @@ async def test_whoever_only_watches_or_waits_may_leave_and_it_goes_on(tmp_path):
         last = (await client.get(f"/v1/mindstorms/{id}/events")).text
         assert "event: decided" in last
         assert slow.cancelled == 0
+
+
+async def test_whoever_leaves_while_nothing_happens_leaves_nothing_behind(tmp_path):
+    slow = Slow(seconds=60)
+    async with serving(tmp_path, one_phase([slow], name="trio")) as (client, _):
+        id = (await client.post("/v1/mindstorms", json={"society": "trio", "question": "Well?"})).json()["id"]
+        await until(lambda: slow.running == 1)
+        before = asyncio.all_tasks()
+        async with (
+            httpx.AsyncClient(base_url=client.base_url) as other,
+            other.stream("GET", f"/v1/mindstorms/{id}/events") as events,
+        ):
+            async for line in events.aiter_lines():
+                if line == "event: asked":
+                    break
+            await asyncio.sleep(0.05)
+        await until(lambda: asyncio.all_tasks() <= before)
+        assert slow.running == 1, "nobody else had to end first"
+        await client.delete(f"/v1/mindstorms/{id}")
 
 
 async def test_a_chat_does_not_end_what_was_given_to_the_server_to_keep(tmp_path):

@@ -48,7 +48,7 @@ class Task(Frozen):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copies it, with some fields changed: the copy has a digest of its own."""
         copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("digest", None)
+        vars(copied).pop("digest", None)
         return copied
 
     def dealt(self, which: int, of: int) -> Self:
