@@ -114,7 +114,7 @@ class Sandbox(SandboxedEnvironment):
         return made
 
     def wrap_str_format(self, value: Any) -> None:
-        """Leaves `str.format` to `is_safe_attribute`: a width of 10**9 makes its text before it is counted."""
+        """Leaves `str.format` to `is_safe_attribute`: a wide field makes its text before it is counted."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Methods that make no more than there is, and all that a kind of task offers."""
