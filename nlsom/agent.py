@@ -51,9 +51,18 @@ def checked(said: object, form: Form) -> tuple[Said, bytes]:
         TypeError: It is nothing that an agent may return.
         ValidationError: It is a `Said` that could not be read again: copied with a wrong value, or extended.
     """
+    return serialised(_read(valid(said), form))
+
+
+def valid(said: object) -> Said:
+    """What an agent returned, if it is what an agent may return; raises as `checked` does."""
     if not isinstance(said, Said):
         raise TypeError(f"the agent returned {type(said).__name__}, not Said")
-    said = _read(Said.__pydantic_validator__.validate_python(said.__dict__), form)
+    return Said.__pydantic_validator__.validate_python(said.__dict__)
+
+
+def serialised(said: Said) -> tuple[Said, bytes]:
+    """What was said, in characters that can be encoded, and its JSON."""
     try:
         return said, said.__pydantic_serializer__.to_json(said)
     except PydanticSerializationError:

@@ -37,6 +37,14 @@ class NlsomError(Exception):
     exit_code = 1
 
 
+def words_of(error: BaseException) -> str:
+    """What an error says of itself; nothing, if that fails too: it is the agent's own code like all of it."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001
+        return ""
+
+
 class UsageError(NlsomError):
     """What the caller gave cannot be used as it is."""
 

@@ -113,6 +113,9 @@ class Sandbox(SandboxedEnvironment):
             raise SecurityError("a number of more than 64 bits is out of a prompt's reach")
         return made
 
+    def wrap_str_format(self, value: Any) -> None:
+        """Leaves `str.format` to `is_safe_attribute`: a wide field makes its text before it is counted."""
+
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Methods that make no more than there is, and all that a kind of task offers."""
         if callable(value) and not isinstance(value, Undefined) and not isinstance(obj, Task | LoopContext):

@@ -197,7 +197,7 @@ class Society(Blueprint):
 
         Raises:
             UsageError: There is no question, and the kind of task has none of its own; or what is given is of
-                the wrong type.
+                the wrong type, or a choice twice.
             MediaError: A picture is not let in.
         """
         for name, given in (("images", images), ("choices", choices)):
@@ -208,11 +208,14 @@ class Society(Blueprint):
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
         kept = [await self.media.add(image) for image in images]
         try:
-            return self.task(
+            task = self.task(
                 **asked, images=tuple(kept), choices=tuple(choices), context=context, extra=dict(extra or {})
             )
         except ValidationError as error:
             raise UsageError(f"this makes no {self.task.kind} task: {error}") from None
+        if len(set(task.choices)) < len(task.choices):
+            raise UsageError(f"choices={choices!r}: one is there twice, so that no vote could tell which")
+        return task
 
     @asynccontextmanager
     async def mindstorm(

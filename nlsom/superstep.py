@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from nlsom.agent import checked
 from nlsom.budget import Budget, Calls, Cost, Priced, calling, spending
-from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
+from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, words_of
 from nlsom.event import Abstained, Asked, Spoke
 from nlsom.form import Form
 from nlsom.journal import Closing
@@ -380,9 +380,5 @@ class Superstep:
 
 
 def _cause(error: BaseException) -> str:
-    try:
-        told = str(error)
-    except Exception:  # noqa: BLE001
-        # What an error says of itself is the agent's own code too, and can fail like all of it.
-        told = ""
+    told = words_of(error)
     return f"{type(error).__name__}: {told}" if told else type(error).__name__

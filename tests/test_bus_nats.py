@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from nlsom.bus.nats import NatsBus
-from nlsom.errors import BusClosed, Unavailable, UnknownAddress, WorkerLost, WorkerRefused
+from nlsom.errors import AgentFailed, BusClosed, Unavailable, UnknownAddress, WorkerLost, WorkerRefused
 from nlsom.message import Said
 from nlsom.phase import Ask, Inline
-from nlsom.testing.agents import VOTE, Hanging, Saying, panel
+from nlsom.testing.agents import VOTE, Failing, Hanging, Saying, panel
 from nlsom.testing.bus import BusContract, until
 from nlsom.testing.nats import NatsServer
 from nlsom.testing.pictures import plain
@@ -372,3 +372,32 @@ async def test_pictures_need_jetstream_and_that_is_said():
         with pytest.raises(Unavailable, match="start the server with -js"):
             await caller.request(make_turn(pictures=[plain("red")]), to="ann")
         assert (await caller.request(make_turn(), to="ann")).text == "yes"
+
+
+class Panic(BaseException):
+    """As a library written in Rust raises it."""
+
+
+class Wordless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(Panic("out of bounds"), "out of bounds"), (Wordless(), "^$"), (ValueError("a\ud800"), "a\ufffd")],
+)
+async def test_whatever_an_agent_raises_on_a_worker_reaches_who_asked(server, error, told):
+    async with buses(server, 2) as (worker, caller):
+        await worker.host("ann", Failing(error))
+        with pytest.raises(AgentFailed, match=told) as raised:
+            await asyncio.wait_for(caller.request(make_turn(), to="ann"), 10)
+        assert type(raised.value).__name__ == type(error).__name__
+
+
+async def test_half_a_surrogate_pair_from_a_worker_is_replaced_as_it_is_within_a_process(server):
+    async with buses(server, 2) as (worker, caller):
+        await worker.host("ann", Saying("cat \ud83d"))
+        said = await asyncio.wait_for(caller.request(make_turn(), to="ann"), 10)
+        assert said is not None
+        assert said.text == "cat \ufffd"

@@ -113,3 +113,9 @@ def test_phases_of_one_label_have_names_of_their_own():
     society = panel([Saying("yes")], (ask(), ask(), ask(name="ballot#2"), ask()))
     names = [step.name for step in society.program.steps]
     assert len(set(names)) == 4
+
+
+async def test_a_choice_that_is_there_twice_is_refused_since_no_vote_could_tell_which():
+    async with panel([Saying("cat")]) as society:
+        with pytest.raises(UsageError, match="one is there twice"):
+            await society.ask("What is it?", choices=["cat", "dog", "cat"])

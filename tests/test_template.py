@@ -95,6 +95,11 @@ def test_what_only_shows_when_it_is_rendered_is_a_plain_error(source):
         rendered(source)
 
 
+def test_a_width_makes_no_text_before_it_is_counted():
+    with pytest.raises(UsageError, match="'format' of 'str' object is unsafe"):
+        rendered("{{ '{:>1000000000}'.format(1) }}")
+
+
 def test_values_conditions_and_loops_are_all_there():
     source = """{% for name in members if name != member.name %}
     {{ loop.index }} of {{ loop.length }}: {{ name ~ '!' | upper }}{{ ' and no more' if loop.last }}

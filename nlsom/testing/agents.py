@@ -61,7 +61,7 @@ class Saying:
 class Failing:
     """Raises an error, always or in the first `times` turns."""
 
-    error: Exception = field(default_factory=lambda: RuntimeError("broken"))
+    error: BaseException = field(default_factory=lambda: RuntimeError("broken"))
     times: int | None = None
     then: str = "yes"
     asked: int = 0

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from pydantic_core import from_json
 
 from nlsom import errors
-from nlsom.errors import AgentFailed, NlsomError
-from nlsom.message import File, Image, Message
+from nlsom.errors import AgentFailed, NlsomError, words_of
+from nlsom.message import File, Image, Message, whole
 from nlsom.trace.contract import SCHEMA
 from nlsom.turn import Turn
 
@@ -88,7 +88,7 @@ def mismatch(worker: str, told: Mapping[str, Any], society: str) -> str | None:
 
 def failure(error: BaseException) -> list[str]:
     """An error as it travels: its class and its words."""
-    return [type(error).__name__, str(error)]
+    return [type(error).__name__, whole(words_of(error))]
 
 
 def raised(kind: str, words: str) -> NlsomError:

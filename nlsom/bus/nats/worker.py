@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from nlsom.agent import Agent, identity
+from nlsom.agent import Agent, identity, serialised, valid
 from nlsom.bus.nats.link import Link, Sender
 from nlsom.bus.nats.objects import Objects
 from nlsom.bus.nats.unpacker import Needed, Unpacker
@@ -232,7 +232,9 @@ class Hosting:
             if (caller, number) not in self._running:
                 raise  # `_cancel` and `close` took it out: nobody waits.
             kind, body = "failed", to_json(["CancelledError", "the agent cancelled itself"])
-        except Exception as error:  # noqa: BLE001
+        except (GeneratorExit, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001
             # Whatever an agent raises belongs to the caller, where the society's file says what it means.
             kind, body = "failed", to_json(failure(error))
         if self._running.pop((caller, number), None) is not None:
@@ -242,7 +244,7 @@ class Hosting:
 
     async def _body(self, said: Said) -> bytes:
         """What was said, or the name of the object that holds it if no message does."""
-        body = said.__pydantic_serializer__.to_json(said)
+        _, body = serialised(valid(said))
         if len(body) + 200 < self._link.most:
             return body
         digest = hashlib.sha256(body).hexdigest()
