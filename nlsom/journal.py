@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pydantic_core import to_json
@@ -13,7 +14,7 @@ from pydantic_core import to_json
 from nlsom.message import Message
 from nlsom.program import Program
 from nlsom.task import Task
-from nlsom.trace.contract import Header, History, Kind, Record, Trace
+from nlsom.trace.contract import PAUSE, Header, History, Kind, Record, Trace
 from nlsom.turn import Turn
 from nlsom.verdict import Verdict
 
@@ -42,6 +43,7 @@ class Journal:
         self._opened = False
         self._unsafe = False
         self._writing: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
         self._news: set[str] = set()
 
     @property
@@ -186,7 +188,14 @@ class Journal:
     def write(self) -> None:
         """Begins to make safe what was told, while the next phase runs."""
         if self._unsafe:
-            self._writing = asyncio.create_task(self.durable())
+            self._wanted.clear()
+            self._writing = asyncio.create_task(self._write())
+
+    async def _write(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PAUSE):
+                await self._wanted.wait()
+        await self.durable()
 
     async def written(self) -> None:
         """Waits until what was told before `write` is safe: so no more than two phases ever are not.
@@ -194,6 +203,7 @@ class Journal:
         Raises:
             TraceError: It could not be written.
         """
+        self._wanted.set()
         writing, self._writing = self._writing, None
         if writing is not None:
             await writing

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
@@ -19,6 +19,13 @@ SCHEMA = 1
 """Version of keys and records; part of every key."""
 
 Kind = Literal["intent", "replied", "abstained", "cancelled", "reused", "closed", "verdict"]
+
+PAUSE = 0.004
+"""Seconds for which what nobody waits for may gather before it is written.
+
+By then the event loop has made the next turns and waits for members; a thread that works beside a busy loop
+fights it for the interpreter's lock.
+"""
 
 OUTCOMES: frozenset[Kind] = frozenset({"replied", "abstained", "cancelled"})
 
@@ -53,9 +60,8 @@ class Header(Frozen):
     built: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One entry of the log.
+class Record(NamedTuple):
+    """One entry of the log; a tuple, since one is made for every turn.
 
     Attributes:
         mindstorm: The mindstorm it belongs to.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 
 from nlsom.errors import TraceError
 from nlsom.trace.claims import Claims
@@ -58,7 +57,7 @@ class MemoryTrace:
         for record in list(self._records.get(mindstorm, ())):
             if record.kind == "reused":
                 stored = self._replies[record.key]
-                yield replace(record, kind="replied", body=stored.body)
+                yield record._replace(kind="replied", body=stored.body)
             else:
                 yield record
 

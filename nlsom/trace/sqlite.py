@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -261,7 +260,7 @@ class SqliteTrace:
                         f"{self.path}: a reply that mindstorm {mindstorm!r} reuses is gone; see "
                         "`nlsom traces verify`, and prune what is damaged"
                     )
-                record = replace(record, kind="replied", body=found[0])
+                record = record._replace(kind="replied", body=found[0])
             yield record
 
     async def _rows(self, sql: str, parameters: Sequence[Any]) -> list[Any]:

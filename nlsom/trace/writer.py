@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from nlsom.errors import TraceError
 from nlsom.trace.chain import first_link, link
-from nlsom.trace.contract import Record
+from nlsom.trace.contract import PAUSE, Record
 from nlsom.trace.schema import COLUMNS, to_row
 
 T = TypeVar("T")
@@ -76,6 +76,8 @@ class Writer:
         self._queue: SimpleQueue[list[_Item]] = SimpleQueue()
         self._ready: list[_Item] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.Handle | None = None
+        self._called = False
         self._thread: threading.Thread | None = None
         self._ends: dict[str, tuple[int, bytes]] = {}
         self._version = 0
@@ -137,16 +139,24 @@ class Writer:
 
     def _tell(self, item: _Item) -> None:
         loop = asyncio.get_running_loop()
-        if not self._ready or self._loop is not loop:
-            self._loop = loop
-            loop.call_soon(self._hand_over)
+        if self._loop is not loop:
+            self._loop, self._timer, self._called = loop, None, False
         self._ready.append(item)
+        if not isinstance(item, Record) and not self._called:
+            self._called = True
+            loop.call_soon(self._hand_over)
+        elif self._timer is None:
+            self._timer = loop.call_later(PAUSE, self._hand_over)
 
     def _hand_over(self) -> None:
-        """Hands the thread what was told in one turn of the event loop.
+        """Hands the thread all that was told: at once if somebody waits, else after a pause.
 
-        Woken in the midst of it, for each item, it would fight the loop for the interpreter's lock.
+        Woken for each item, in the midst of the loop's work, it would fight the loop for the interpreter's
+        lock.
         """
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._called = None, False
         if self._ready:
             items, self._ready = self._ready, []
             self._queue.put(items)
