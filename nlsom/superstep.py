@@ -245,8 +245,9 @@ class Superstep:
             # Told before it runs: whoever takes this up after a crash must not run it twice.
             self._tell("intent", turn)
             await storm.journal.durable()
-        calls = self._calls[at] = Calls(parent=calling.get())
-        calling.set(calls)
+        if self._step.ask.wait != "all":  # Only then a turn can be cut off while others count.
+            calls = self._calls[at] = Calls(parent=calling.get())
+            calling.set(calls)
         meter = self._meters.get(at)
         if meter is not None:
             spending.set(meter)
