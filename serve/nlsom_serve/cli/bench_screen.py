@@ -53,7 +53,8 @@ def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
 
 
 def _say(progress: Progress) -> str:
-    told = [f"{progress.rate:.2g}/s" if progress.fresh else "from earlier"]
+    rate = f"{progress.rate:.{0 if progress.rate >= 10 else 2}f}/s"
+    told = [rate if progress.fresh else "from earlier"]
     if progress.score is not None:
         told.append(f"official {progress.score.official:.3f}, lenient {progress.score.lenient:.3f}")
     if progress.failed:
