@@ -197,7 +197,9 @@ def _one(file: Path, headers: list[Header], id: str | None) -> Header:
     if not found:
         raise UsageError(f"{file}: no mindstorm {id!r}" if id else f"{file}: holds no mindstorm yet")
     if len(found) > 1:
-        listed = "\n".join(f"  {one.mindstorm}  {one.society}: {question_of(one)}" for one in found[:20])
+        listed = "\n".join(
+            f"  {one.mindstorm}  {_when(one)}  {one.society}: {question_of(one)}" for one in found[:20]
+        )
         raise UsageError(f"{file}: {len(found)} mindstorms; say which:\n{listed}")
     return found[0]
 
