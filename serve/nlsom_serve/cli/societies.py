@@ -107,7 +107,7 @@ def plan_society(
         phases = [{key: value for key, value in asdict(row).items() if key != "prompts"} for row in lines]
         print_json({"society": made.name, "phases": phases[:-1], "total": phases[-1], "over": found.over})
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")  # all columns fit a terminal of 80
     table.add_column("phase", no_wrap=True)
     for name in ("asked", "calls", "pictures", "read", "longest", "written", "shared"):
         table.add_column(name, justify="right")
