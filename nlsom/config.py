@@ -131,8 +131,8 @@ def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | No
     if society in known:
         return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
     near = difflib.get_close_matches(society, known, 1)
-    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    raise UsageError(f"no society is called {society!r}; {meant}. A file needs its ending: {society}.yaml")
+    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
+    raise UsageError(f"no society is called {society!r}; {meant} A file needs its ending: {society}.yaml")
 
 
 def read_value(text: str, told: str) -> Tree:

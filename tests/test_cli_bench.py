@@ -52,6 +52,13 @@ def test_sets_lists_every_set_and_says_which_layouts_were_read():
     assert "METEOR" in invoke("bench", "sets").stdout
 
 
+def test_a_sample_that_fails_is_told_once(given, tmp_path):
+    (tmp_path / "one.csv").write_text("image,question,answer\nnone.jpg,Well?,yes\n", encoding="utf-8")
+    given[given.index("--path") + 1] = str(tmp_path / "one.csv")
+    told = invoke(*given).stderr
+    assert told.count("sample 1: MediaError") == 2  # one a society
+
+
 def test_run_prints_both_columns_and_the_shares(given):
     told = json.loads(invoke(*given, "--json").stdout)
     assert [one["society"] for one in told] == ["nodders", "deniers"]

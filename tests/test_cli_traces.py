@@ -76,7 +76,7 @@ def test_prune_drops_what_it_is_told_to_and_nothing_on_a_dry_run(nlsom):
     assert "would drop 1" in nlsom("traces", "prune", "run.sqlite", id, "--dry-run")
     assert "would drop 0" in nlsom("traces", "prune", "run.sqlite", "--older-than", "1", "--dry-run")
     assert len(listed(nlsom)) == 2
-    assert "dropped 1 mindstorms, 7 records" in nlsom("traces", "prune", "run.sqlite", id)
+    assert "dropped 1 mindstorm, 7 records" in nlsom("traces", "prune", "run.sqlite", id)
     assert [row["question"] for row in listed(nlsom)] == ["And?"]
     nlsom("traces", "prune", "run.sqlite", "--society", "panel", "--older-than", "0")
     assert listed(nlsom) == []

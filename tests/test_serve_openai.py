@@ -23,6 +23,13 @@ class _Fails:
         )
 
 
+class _Blind:
+    identity = "blind/1"
+
+    async def speak(self, turn):
+        return Said(why="there is no picture")
+
+
 class _Writes:
     identity = "writes/1"
 
@@ -206,6 +213,14 @@ async def test_a_failing_member_abstains_and_its_cause_tells_no_path_key_or_addr
     assert [one["member"] for one in told["nlsom"]["abstained"]] == ["m1"]
     for secret in ("/srv", "sk-abc", "10.0.0.1", "u:p"):
         assert secret not in response.text
+
+
+async def test_the_dialogue_says_why_a_member_that_said_nothing_has_no_answer(tmp_path):
+    society = one_phase([Slow("yes"), _Blind()], name="trio")
+    async with serving(tmp_path, society) as (client, _):
+        told = (await client.post(CHAT, json=chat("Well? A. yes B. no"))).json()
+    thought = told["choices"][0]["message"]["reasoning_content"]
+    assert "m1: (no answer: there is no picture)\n" in thought
 
 
 async def test_where_no_member_answered_the_status_says_so(tmp_path):

@@ -66,7 +66,7 @@ def scores(every: Sequence[Standing], found: Sequence[Facts]) -> str:
             if at:
                 cells += [""] * 8
             else:
-                cells.append(f"{interval.low:.3f} – {interval.high:.3f}")
+                cells.append(f"{interval.low:.3f} to {interval.high:.3f}")
                 cells += [str(len(one.samples)), f"{one.unparsable:.1%}", f"{one.abstained:.1%}"]
                 cells += [str(len(one.failed)), f"{one.tokens:,.0f}", f"{one.calls:.1f}", f"{fact.path:.1f}"]
             rows.append(cells)
@@ -154,7 +154,7 @@ def _compared_row(one: Comparison) -> list[str]:
         escape(one.one),
         escape(one.other),
         f"{gain.estimate:+.3f}",
-        f"{gain.low:+.3f} – {gain.high:+.3f}",
+        f"{gain.low:+.3f} to {gain.high:+.3f}",
     ]
     cells += [str(one.test.only_one), str(one.test.only_other), f"{one.p:.3f}", f"{one.adjusted:.3f}"]
     return [*cells, "–" if per is None else f"{per:+.4f}"]

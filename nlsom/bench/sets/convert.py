@@ -177,7 +177,9 @@ def _pictures(row: Row, picture: str, find: Pictures) -> tuple[str | bytes, ...]
             except ValueError as fault:
                 raise UsageError(f"{row.where}: no picture's name can be made as {each!r}: {fault}") from None
     if not names:
-        raise UsageError(f"{row.where}: no field {picture.lstrip('@')!r} with the picture")
+        wanted = " or ".join(repr(each.lstrip("@")) for each in picture.split("|"))
+        known = ", ".join(map(str, row.record))
+        raise UsageError(f"{row.where}: no field {wanted} with the picture (there are: {known})")
     return (find(*names),)
 
 

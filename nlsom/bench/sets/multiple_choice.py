@@ -108,10 +108,10 @@ SETS = (
     ),
     Spec(
         name="folder",
-        about="Your own CSV, TSV or JSON lines: picture, question, and answers or choices.",
+        about="Your own CSV, TSV or JSON lines: image, question, answer, and choices if any.",
         scorer="answer",
         licence="yours",
-        source="a file with the columns picture, question, answer (several: a|b), and choices if any",
+        source="a file with the columns image, question, answer (several: a|b), and choices if any",
         layouts=(Files("*.csv"), Files("*.tsv"), Files("*.jsonl"), Files("*.json"), Files("**/*.parquet")),
         convert=Question(
             id="id|number",

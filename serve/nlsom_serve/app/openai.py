@@ -243,8 +243,12 @@ class _Dialogue:
             case Spoke(message=message):
                 said = message.said
                 words = " ".join(said.text.split())
-                answer = f" -> {said.answer}" if said.answer not in (None, words) else ""
-                return self._under(message.phase, message.round) + f"{message.sender}: {words}{answer}\n"
+                told = [f"{message.sender}:", *([words] if words else [])]
+                if said.answer not in (None, words):
+                    told.append(f"-> {said.answer}")
+                elif said.why is not None and said.why != said.text:
+                    told.append(f"(no answer: {redact(said.why)})")
+                return self._under(message.phase, message.round) + " ".join(told) + "\n"
             case Abstained(abstention=one):
                 cause = redact(one.cause)
                 return self._under(one.phase, one.round) + f"{one.member} abstains: {cause}\n"

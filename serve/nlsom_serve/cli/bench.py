@@ -142,11 +142,11 @@ def list_sets(json: AsJson = False) -> None:
         print_json([told_set(spec) for spec in every])
         return
     table = Table(
-        "set", "about", "scorer", "layout", "had", box=None, header_style="dim", padding=(0, 2, 0, 0)
+        "set", "about", "scorer", "layout from", "had by", box=None, header_style="dim", padding=(0, 2, 0, 0)
     )
     for spec in every:
-        layout = "read from real files" if spec.tried else "from its documentation"
-        had = "as a package" if spec.package else "by name or --path" if spec.hub else "--path"
+        layout = "real files" if spec.tried else "documentation"
+        had = "package" if spec.package else "name, --path" if spec.hub else "--path"
         table.add_row(f"[bold]{escape(spec.name)}[/]", escape(spec.about), escape(spec.scorer), layout, had)
     out.print(table)
     out.print(

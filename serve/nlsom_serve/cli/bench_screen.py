@@ -13,6 +13,7 @@ from rich.table import Table
 from nlsom.bench.baseline import Baseline
 from nlsom.bench.compare import Comparison
 from nlsom.bench.equal_cost import Row
+from nlsom.bench.line import Line
 from nlsom.bench.progress import Progress, Watch
 from nlsom.bench.sets import Caption, Question, Spec
 from nlsom.bench.standing import Standing
@@ -34,14 +35,17 @@ def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
     )
     with Bar(*columns, console=err) as bar:
         tasks: dict[str, TaskID] = {}
+        last: Line | None = None
 
         def watch(progress: Progress) -> None:
+            nonlocal last
             if progress.society not in tasks:
                 tasks[progress.society] = bar.add_task(
                     escape(progress.society), total=progress.total, told=""
                 )
-            line = progress.line
-            if line is not None and line.error:
+            line, before = progress.line, last
+            last = line
+            if line is not None and line is not before and line.error:
                 bar.console.print(
                     f"[yellow]sample {escape(line.sample)}: {escape(line.error)}[/]", soft_wrap=True
                 )
@@ -53,7 +57,8 @@ def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
 
 
 def _say(progress: Progress) -> str:
-    told = [f"{progress.rate:.2g}/s" if progress.fresh else "from earlier"]
+    rate = f"{progress.rate:.{0 if progress.rate >= 10 else 2}f}/s"
+    told = [rate if progress.fresh else "from earlier"]
     if progress.score is not None:
         told.append(f"official {progress.score.official:.3f}, lenient {progress.score.lenient:.3f}")
     if progress.failed:

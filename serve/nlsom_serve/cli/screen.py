@@ -33,13 +33,17 @@ def escape(text: str) -> str:
     return markup.escape(tame(text))
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts: `1 fault`, `2 faults`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def fail(error: NlsomError) -> None:
     """Tells an error on standard error; all faults of a file, a line each."""
     if isinstance(error, ConfigError):
         for fault in error.faults:
             err.print(f"[bold]{escape(fault.where)}[/]: {escape(fault.what)}", soft_wrap=True)
-        number = len(error.faults)
-        err.print(f"[red]nlsom: {number} fault{'s' if number != 1 else ''}[/]")
+        err.print(f"[red]nlsom: {counted(len(error.faults), 'fault')}[/]")
     else:
         err.print(f"[red]nlsom:[/] {escape(str(error))}", soft_wrap=True)
 
@@ -131,6 +135,7 @@ def show_verdict(verdict: Verdict, console: Console = out) -> None:
     usage = verdict.usage
     cached = "" if usage.cached_tokens is None else f" ({usage.cached_tokens} cached)"
     console.print(
-        f"[dim]{verdict.rounds} rounds, {usage.calls} model calls, {usage.prompt_tokens} tokens read{cached},"
+        f"[dim]{counted(verdict.rounds, 'round')}, {counted(usage.calls, 'model call')},"
+        f" {counted(usage.prompt_tokens, 'token')} read{cached},"
         f" {usage.completion_tokens} written, {usage.seconds:.1f} s[/]"
     )

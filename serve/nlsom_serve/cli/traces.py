@@ -21,7 +21,7 @@ from nlsom.trace.stored import read_stored
 from nlsom.trace.upkeep import Pruned, Summary, compact
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import escape, out, print_json
+from nlsom_serve.cli.screen import counted, escape, out, print_json
 
 app = typer.Typer(help="Traces: what they hold, and whether it is whole.", no_args_is_help=True)
 
@@ -39,7 +39,9 @@ def list_traces(file: TraceArgument, json: AsJson = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table("id", "begun", "society", "question", "answer", box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("id", "begun", "society", "question", "answer"):
+        table.add_column(name, no_wrap=name in ("id", "begun"))
     for row in rows:
         answer = "[yellow]not yet[/]" if not row["ended"] else escape(row["answer"] or "none")
         words = (escape(str(row[key])) for key in ("mindstorm", "begun", "society", "question"))
@@ -141,13 +143,14 @@ def prune(
         told = {"dropped": dropped, "kept_replies": kept, "dry_run": dry_run}
         print_json({**told, "pictures": pictures, "young_pictures": young})
     elif pruned is None:
-        out.print(f"would drop {len(dropped)} mindstorms")
+        out.print(f"would drop {counted(len(dropped), 'mindstorm')}")
     else:
         kept = f"; {pruned.kept} of their replies stay, since others reuse them" if pruned.kept else ""
-        out.print(f"dropped {pruned.mindstorms} mindstorms, {pruned.records} records{kept}")
+        gone = f"{counted(pruned.mindstorms, 'mindstorm')}, {counted(pruned.records, 'record')}"
+        out.print(f"dropped {gone}{kept}")
         if pictures or young:
             stay = f"; {young} stay that were added within a day" if young else ""
-            out.print(f"dropped {pictures} pictures{stay}")
+            out.print(f"dropped {counted(pictures, 'picture')}{stay}")
 
 
 @app.command("verify")
@@ -167,7 +170,7 @@ def verify(file: TraceArgument, json: AsJson = False) -> None:
     else:
         for id in damaged:
             out.print(f"[red]damaged[/]  {escape(id)}")
-        out.print(f"{number} mindstorms, {len(damaged)} damaged")
+        out.print(f"{counted(number, 'mindstorm')}, {len(damaged)} damaged")
     if damaged:
         raise typer.Exit(TraceError.exit_code)
 
@@ -194,7 +197,9 @@ def _one(file: Path, headers: list[Header], id: str | None) -> Header:
     if not found:
         raise UsageError(f"{file}: no mindstorm {id!r}" if id else f"{file}: holds no mindstorm yet")
     if len(found) > 1:
-        listed = "\n".join(f"  {one.mindstorm}  {one.society}: {question_of(one)}" for one in found[:20])
+        listed = "\n".join(
+            f"  {one.mindstorm}  {_when(one)}  {one.society}: {question_of(one)}" for one in found[:20]
+        )
         raise UsageError(f"{file}: {len(found)} mindstorms; say which:\n{listed}")
     return found[0]
 

@@ -20,7 +20,7 @@ from nlsom.trace import Header, Record, SqliteTrace
 from nlsom.turn import Turn
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import fetch_missing
-from nlsom_serve.cli.screen import Dialogue, escape, out, print_json, show_verdict
+from nlsom_serve.cli.screen import Dialogue, counted, escape, out, print_json, show_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,10 @@ def _show(found: _Found, before: Verdict | None) -> None:
         out.print(f"[yellow]{escape(name)} speaks by another agent or model now; it was asked anew[/]")
     if found.verdict is not None:
         show_verdict(found.verdict)
-        told = (
-            f"{found.asked} turns were asked for this" if found.asked else "nobody had to be asked for this"
-        )
+        told = f"turns asked for this: {found.asked}" if found.asked else "nobody had to be asked for this"
         out.print(f"[dim]{told}[/]")
         return
-    out.print(f"{len(found.missing)} turns have no stored reply and would have to be asked:")
+    out.print(f"no stored reply for {counted(len(found.missing), 'turn')}, which would have to be asked:")
     for (phase, number), members in _by_phase(found.missing).items():
         out.print(f"  {escape(phase)}, round {number}: {escape(', '.join(members))}", soft_wrap=True)
     if found.later:

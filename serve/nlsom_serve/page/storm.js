@@ -92,7 +92,7 @@ export class Storm {
     const notes = [];
     if (data.answer !== null && !data.ballot && data.answer !== data.text.trim()) notes.push(`answer: ${data.answer}`);
     if (data.confidence !== null) notes.push(`${Math.round(data.confidence * 100)}% sure`);
-    if (data.why) notes.push(`no answer: ${data.why}`);
+    if (data.why) notes.push(data.why === data.text ? "no answer" : `no answer: ${data.why}`);
     const line = this.line(data.sender, data.text);
     if (data.ballot) line.append(" ", element("small", { className: "vote", text: `votes ${ballot(data.ballot)}` }));
     if (notes.length) line.append(" ", element("small", { text: notes.join(" · ") }));
