@@ -42,6 +42,11 @@ bench: $(VENV)/.developing  ## The ratios that nlsom is measured by
 	$(BIN)/python benchmarks/embedded.py $(ARGS)
 	$(BIN)/python benchmarks/trace.py
 	$(BIN)/python benchmarks/nats_bench.py
+	$(BIN)/python benchmarks/serve_load.py
+	$(BIN)/python benchmarks/captions.py
+	$(BIN)/python benchmarks/bench_runner.py
+	$(BIN)/python benchmarks/certain_stop.py
+	$(BIN)/python benchmarks/societies.py
 
 bench-vllm: $(VENV)/.developing  ## The ratios against a real vLLM
 	$(BIN)/python benchmarks/vllm_bench.py $(ARGS)

@@ -99,7 +99,7 @@ class Process:
         file = society or folder / "trio.yaml"
         if society is None:
             file.write_text(yaml.safe_dump(TRIO))
-        command = [sys.executable, "-c", "from nlsom_serve.cli import main; main()", "serve", str(file)]
+        command = [sys.executable, "-c", "from nlsom_serve.main import main; main()", "serve", str(file)]
         command += ["--port", "0", "--data", str(folder / "data"), *options]
         self._file = folder / "serve.log"
         with open(self._file, "w") as out:

@@ -119,7 +119,7 @@ def test_a_hub_without_the_files_says_what_to_fetch_and_where_to_put_it(hub, tmp
 
 def test_no_hub_at_all_is_told_without_a_traceback(tmp_path):
     given = {"NLSOM_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "COLUMNS": "300"}
-    command = [sys.executable, "-m", "nlsom_serve.cli", "bench", "run", "solo", "--on", "pope"]
+    command = [sys.executable, "-m", "nlsom_serve", "bench", "run", "solo", "--on", "pope"]
     done = subprocess.run(
         [*command, "-o", str(tmp_path / "run")], env=os.environ | given, capture_output=True, text=True
     )

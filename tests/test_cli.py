@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 PANEL = str(Path(__file__).parent / "societies" / "panel.yaml")
-NLSOM = [sys.executable, "-m", "nlsom_serve.cli"]
+NLSOM = [sys.executable, "-m", "nlsom_serve"]
 
 
 def nlsom(*words: str | Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -182,7 +182,7 @@ def test_a_shell_completes_commands_and_the_names_of_societies():
     def completed(words: str) -> str:
         env = {**os.environ, "_NLSOM_COMPLETE": "complete_bash", "COMP_WORDS": words}
         env["COMP_CWORD"] = str(len(words.split()) - 1)
-        code = "import sys; from nlsom_serve.cli import main; sys.argv = ['nlsom']; main()"
+        code = "import sys; from nlsom_serve.main import main; sys.argv = ['nlsom']; main()"
         return subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=env
         ).stdout
@@ -190,7 +190,7 @@ def test_a_shell_completes_commands_and_the_names_of_societies():
     assert completed("nlsom rep").split() == ["replay"]
     assert completed("nlsom ask vqa-mon").split() == ["vqa-monarchy"]
     script = subprocess.run(
-        [sys.executable, "-c", "import sys; from nlsom_serve.cli import main; sys.argv = ['nlsom']; main()"],
+        [sys.executable, "-c", "import sys; from nlsom_serve.main import main; sys.argv = ['nlsom']; main()"],
         capture_output=True,
         text=True,
         timeout=300,
@@ -266,17 +266,35 @@ def test_a_terminal_that_knows_only_ascii_is_no_fault(how):
 
 
 def test_ctrl_c_ends_cleanly(tmp_path):
+    server = socket.create_server(("127.0.0.1", 0))
+    server.settimeout(120)
+    port = server.getsockname()[1]
     slow = tmp_path / "slow.yaml"
     slow.write_text(
         "name: slow\n"
-        "models:\n  llm: {url: 'http://127.0.0.1:9/v1', model: m, retries: 50, longest_wait: 30}\n"
+        f"models:\n  llm: {{url: 'http://127.0.0.1:{port}/v1', model: m}}\n"
         "members:\n  a: {agent: chat, model: llm}\n"
         "mindstorm:\n  - {ask: a, prompt: {text: hello}}\n"
     )
     command = [*NLSOM, "ask", str(slow), "?"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
-    running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
+    with server:
+        calling, _ = server.accept()  # It is answered by nobody, and so asks for as long as it may.
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+        calling.close()
     assert "Traceback" not in errors
     assert running.returncode == 130
+
+
+def test_ctrl_c_while_modules_are_imported_is_no_traceback():
+    code = (
+        "import os, signal, sys, nlsom_serve.main as begun\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'nlsom_serve.cli': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "begun.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (130, "")

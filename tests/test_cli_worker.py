@@ -38,7 +38,7 @@ def nlsom(*words):
     return asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "nlsom_serve.cli",
+        "nlsom_serve",
         *words,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

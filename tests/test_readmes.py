@@ -51,7 +51,7 @@ def test_every_target_and_command_that_is_shown_exists():
                 top, *rest = words.split()
                 commands.add((top, *rest[:1]) if top in GROUPS else (top,))
     for command in commands:
-        words = [sys.executable, "-m", "nlsom_serve.cli", *command, "--help"]
+        words = [sys.executable, "-m", "nlsom_serve", *command, "--help"]
         assert subprocess.run(words, capture_output=True, timeout=120).returncode == 0, command
 
 

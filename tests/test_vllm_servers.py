@@ -393,3 +393,17 @@ def test_the_least_of_the_visible_gpus_counts():
     assert read_gpus(said, "") == (1.0, 24.0)
     assert read_gpus(said, "0,2") == (20.0, 24.0)
     assert read_gpus("", "") == (None, None)
+
+
+async def test_a_server_that_cannot_be_written_down_is_not_left_running(make: Make, monkeypatch):
+    begun: list[Server] = []
+
+    def full(server: Server) -> None:
+        begun.append(server)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("nlsom_serve.vllm.state.write", full)
+    with pytest.raises(OSError, match="No space left"):
+        await up([make()], patience=20)
+    (server,) = begun
+    assert not session_of(server.pid)

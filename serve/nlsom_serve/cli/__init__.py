@@ -56,7 +56,7 @@ app.command("worker")(worker.worker)
 app.command("doctor")(doctor.doctor)
 
 
-def main() -> None:
+def run() -> None:
     """Runs the command line; errors that nlsom raises on purpose are told in one message, no traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -76,5 +76,3 @@ def main() -> None:
             # What is left cannot be printed; Python would say so once more as it ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(NlsomError.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)

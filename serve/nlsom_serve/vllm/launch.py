@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -218,7 +219,14 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
         config=launch.digest,
         facts=launch.profile.facts,
     )
-    state.write(server)
+    try:
+        state.write(server)
+    except OSError:
+        os.killpg(pid, signal.SIGKILL)  # Without a state file nobody could find it again to end it.
+        os.waitpid(pid, 0)
+        if holds is not None:
+            os.close(holds)
+        raise
     return server, holds
 
 
