@@ -57,10 +57,12 @@ def told(progress: Progress) -> None:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--limit", type=int, default=60)
-    parser.add_argument("--concurrency", type=int, default=8)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", type=Path, help="the folder that keeps the run; given again, it goes on")
+    parser.add_argument("--limit", type=int, default=60, help="questions (default: 60)")
+    parser.add_argument("--concurrency", type=int, default=8, help="samples at once (default: 8)")
     given = parser.parse_args()
     runner = Runner(
         open_set(replace(SETS["easy-vqa"], name="easy-vqa, options of a kind", convert=narrowed)),
