@@ -136,7 +136,10 @@ class UnknownAddress(NlsomError):
 
     def __init__(self, address: str, known: Sequence[str] = ()) -> None:
         hosted = ", ".join(known[:8]) + (" …" if len(known) > 8 else "") if known else "none"
-        super().__init__(f"no agent is hosted at {address!r} (hosted: {hosted})")
+        super().__init__(
+            f"no agent is hosted at {address!r} (hosted: {hosted}); where members run elsewhere, "
+            "`nlsom worker --bus URL --society FILE` hosts them"
+        )
 
 
 class DeadlineExceeded(NlsomError):
