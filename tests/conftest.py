@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
+import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,9 @@ import pytest
 # A busy machine makes any example slow; how slow says nothing about the code.
 hypothesis.settings.register_profile("nlsom", deadline=None)
 hypothesis.settings.load_profile("nlsom")
+
+# Tests that a script starts in the background ignore interrupts, and what they start would too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _is_loopback(address: Any) -> bool:
