@@ -20,7 +20,7 @@ from nlsom_agents.sight.palette import Box, Shares, colours_named, name_pixels, 
 from nlsom_agents.sight.places import place
 from nlsom_agents.sight.question import Question
 from nlsom_agents.sight.runtime import digest_of
-from nlsom_agents.sight.things import KINDS, PHRASES
+from nlsom_agents.sight.things import PHRASES, kind_of
 from nlsom_agents.sight.words import listed, mentions, tokens
 
 CENTRE: Box = (0.3, 0.3, 0.7, 0.7)
@@ -157,12 +157,12 @@ def _things(view: Palette, subject: tuple[str, ...]) -> tuple[list[Thing], bool]
 
     It is not, where the phrase says more than the detector can tell and there is more than one such thing.
     """
-    named = mentions(subject, PHRASES)
-    if not named or named[-1].end < len(subject):
+    wanted = kind_of(subject)
+    if wanted is None:
         return [], False
-    kind = KINDS[named[-1].phrase]
+    _, kind, qualified = wanted
     found = [thing for thing in view.things if thing.name in kind.classes and thing.score >= FOUND]
-    return found, len(found) == 1 or (kind.exact and named[-1].start == 0)
+    return found, len(found) == 1 or (kind.exact and not qualified)
 
 
 def _worn(view: Palette, said: Sequence[str]) -> tuple[str, Shares, float] | None:

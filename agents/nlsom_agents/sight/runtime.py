@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,20 +22,18 @@ from nlsom.errors import ExtraMissing, MediaError, ModelUnavailable
 from nlsom.media import MediaStore
 from nlsom.message import Image
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 T = TypeVar("T")
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
+FOLDER = Path(__file__).parents[1] / "weights"
+"""Where the weights are that come with the package."""
 
 
 @cache
 def digest_of(weights: str) -> str:
     """First twelve hex digits of the SHA-256 of a shipped file, for the identity of an agent."""
-    return hashlib.sha256((WEIGHTS / weights).read_bytes()).hexdigest()[:12]
+    return hashlib.sha256((FOLDER / weights).read_bytes()).hexdigest()[:12]
 
 
 def pixels(data: bytes) -> Pixels:
@@ -71,12 +69,10 @@ class Sight:
         self._models: dict[str, Any] = {}
         self._compiling = threading.Lock()
 
-    async def __aenter__(self) -> Sight:
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -120,7 +116,7 @@ class Sight:
         """
         with self._compiling:
             if weights not in self._models:
-                self._models[weights] = _compiled(WEIGHTS / weights)
+                self._models[weights] = _compiled(FOLDER / weights)
         # A request of its own: a compiled model may be shared between threads, a request may not.
         request = self._models[weights].create_infer_request()
         request.infer([planes])
