@@ -160,6 +160,18 @@ def missing(model: str) -> str | None:
     )
 
 
+def present(model: str) -> Path:
+    """The file of a model that is about to be opened.
+
+    Raises:
+        ModelUnavailable: It is not here.
+        UsageError: No model has that name.
+    """
+    if name := missing(model):
+        raise ModelUnavailable(f"model {name!r} is not in the cache; run: nlsom models pull {name}")
+    return path(model)
+
+
 def digest(model: str) -> str:
     """SHA-256 (hex) of a model's file.
 
@@ -168,8 +180,7 @@ def digest(model: str) -> str:
     """
     if model in CATALOG:
         return CATALOG[model].sha256
-    missing(model)
-    file = path(model).resolve()
+    file = present(model).resolve()
     state = file.stat()
     seen = {"path": str(file), "size": state.st_size, "changed": state.st_mtime_ns}
     record = home() / "models" / ".hashes" / f"{hashlib.sha256(str(file).encode()).hexdigest()[:16]}.json"

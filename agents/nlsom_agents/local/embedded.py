@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from nlsom.errors import ExtraMissing, ModelError, ModelUnavailable, PromptTooLong
 from nlsom.form import Form
+from nlsom.home import home
 from nlsom.message import Usage
 from nlsom.model.contract import Completion, Prompt, Settings
 from nlsom_agents.local import catalog
@@ -172,12 +173,10 @@ class Embedded:
         return Completion(_THINKING.sub("", outcome["text"]), outcome["logprob"] if chosen else None, usage)
 
     async def _open(self) -> _Engine:
-        if name := await asyncio.to_thread(self.missing):
-            raise ModelUnavailable(f"model {name!r} is not in the cache; run: nlsom models pull {name}")
+        file = await asyncio.to_thread(catalog.present, self.model)
         identity = await asyncio.to_thread(lambda: self.identity)
         sha256 = await asyncio.to_thread(catalog.digest, self.model)
-        folder = catalog.home() / "openvino" / sha256[:16]
-        file = catalog.path(self.model)
+        folder = home() / "openvino" / sha256[:16]
         return await _Engine.start(identity, {"file": str(file), "folder": str(folder), **self._options})
 
 

@@ -8,8 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-BLOCK = 1 << 20
-
 
 def sha256_of(path: Path) -> str:
     """SHA-256 (hex) of a file."""

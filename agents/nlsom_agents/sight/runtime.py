@@ -18,9 +18,10 @@ import numpy.typing as npt
 from PIL import Image as Picture
 from PIL import ImageOps
 
-from nlsom.errors import ExtraMissing, MediaError, ModelUnavailable
+from nlsom.errors import MediaError
 from nlsom.media import MediaStore
 from nlsom.message import Image
+from nlsom_agents.inference import compiled
 
 T = TypeVar("T")
 Pixels = npt.NDArray[np.uint8]
@@ -116,38 +117,8 @@ class Sight:
         """
         with self._compiling:
             if weights not in self._models:
-                self._models[weights] = _compiled(FOLDER / weights)
+                self._models[weights] = compiled(FOLDER / weights, "looking at pictures")
         # A request of its own: a compiled model may be shared between threads, a request may not.
         request = self._models[weights].create_infer_request()
         request.infer([planes])
         return [np.array(output.data, dtype=np.float32) for output in request.output_tensors]
-
-
-_FIRST = threading.Lock()
-
-
-def openvino_ready() -> Any:
-    """OpenVINO, once it has met NumPy in one thread alone.
-
-    When two threads use them together for the first time, its binding fills a static that one of them guards
-    while it waits for the interpreter's lock, which the other holds while it waits for the guard: both hang
-    for ever, and with them every other thread.
-
-    Raises:
-        ExtraMissing: OpenVINO is not installed.
-    """
-    with _FIRST:
-        try:
-            import openvino
-        except ModuleNotFoundError as error:
-            raise ExtraMissing("looking at pictures with the embedded experts", "local") from error
-        assert openvino.Tensor(np.zeros(1, np.float32)).data.size == 1
-        return openvino
-
-
-def _compiled(path: Path) -> Any:
-    openvino = openvino_ready()
-    try:
-        return openvino.Core().compile_model(path, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
-    except RuntimeError as error:
-        raise ModelUnavailable(f"the weights {path.name} cannot be loaded: {error}") from error

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from nlsom.errors import ModelUnavailable
 from nlsom_agents.local import catalog
 from nlsom_serve.cli import servers
 from nlsom_serve.cli.fetching import fetch
@@ -86,9 +85,7 @@ def path(
 
     Example: `nlsom models path smollm2-135m`
     """
-    if catalog.missing(name) is not None:
-        raise ModelUnavailable(f"model {name!r} is not here: `nlsom models pull {name}` fetches it")
-    file = catalog.path(name)
+    file = catalog.present(name)
     if json:
         print_json({"model": name, "path": str(file)})
     else:

@@ -24,8 +24,8 @@ import yaml
 from pydantic import Field, JsonValue, ValidationError
 
 from nlsom.errors import ConfigError, Fault, UsageError
+from nlsom.home import home
 from nlsom.message import Frozen
-from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm.shape import Shape
 
 _NUMBER = re.compile(r"([0-9]*\.?[0-9]+)([kKmMgG]?)")

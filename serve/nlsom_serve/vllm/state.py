@@ -16,8 +16,8 @@ from typing import TextIO
 from pydantic import ValidationError
 
 from nlsom.errors import ModelUnavailable
+from nlsom.home import home
 from nlsom.message import Frozen
-from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm.guard import session_of, stat_of
 from nlsom_serve.vllm.profiles import Facts
 
