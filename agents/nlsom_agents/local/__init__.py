@@ -8,4 +8,6 @@ batch        turns many requests into steps of one continuous batch
 worker       the process that owns the engine
 embedded     the model that agents use
 embed        sentence vectors
+similarity   the score of captions by their sentence vectors
+files        what several processes share
 """
