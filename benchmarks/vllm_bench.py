@@ -197,7 +197,7 @@ async def main() -> int:
             python = asked.python or (
                 str(home() / "test-vllm" / "venv") if asked.profile == SMOLLM2 else None
             )
-            (server,) = await stack.enter_async_context(serving([asked.profile], python=python))
+            (server,) = await stack.enter_async_context(serving([asked.profile], vllm=python))
             asked.url, asked.model = server.url, server.model
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=1800))
         bench = Bench(http, asked.url, asked.model)

@@ -141,7 +141,7 @@ async def main() -> int:
         if not (asked.url and asked.model):
             venv: Path = home() / "test-vllm" / "venv"
             python = str(venv) if asked.profile == "cpu-test" else None
-            (server,) = await stack.enter_async_context(serving([asked.profile], python=python))
+            (server,) = await stack.enter_async_context(serving([asked.profile], vllm=python))
             asked.url, asked.model = server.url, server.model
         recorders: list[Recorder] = []
         await mindstorms(asked.url, asked.model, asked.mindstorms, recorders)

@@ -50,7 +50,7 @@ def up(
 
 async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | None) -> None:
     if dry_run:
-        for launch in await vllm.prepared(profiles, python=where):
+        for launch in await vllm.prepared(profiles, vllm=where):
             out.print(f"# {launch.url}, configured by {launch.config_path}", markup=False, soft_wrap=True)
             out.print(launch.config, markup=False, soft_wrap=True)
             out.print(launch.shell, markup=False, soft_wrap=True)
@@ -58,9 +58,9 @@ async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | Non
                 err.print(vllm.NO_VLLM, markup=False, soft_wrap=True)
         return
     if detach:
-        _told(await vllm.up(profiles, python=where, progress=_show))
+        _told(await vllm.up(profiles, vllm=where, progress=_show))
         return
-    async with vllm.serving(profiles, python=where, progress=_show) as servers:
+    async with vllm.serving(profiles, vllm=where, progress=_show) as servers:
         _told(servers)
         ended = await vllm.first_end(servers)
     raise ModelUnavailable(f"the server {ended.name!r} has ended; its log: {ended.log}")

@@ -12,11 +12,12 @@ from contextlib import asynccontextmanager
 
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_serve.vllm import guard, state
-from nlsom_serve.vllm.launch import NO_VLLM, Launch, Report, find_vllm, prepare, reap, start, wait_ready
+from nlsom_serve.vllm.launch import NO_VLLM, Launch, find_vllm, prepare, start
 from nlsom_serve.vllm.memory import check, memory
 from nlsom_serve.vllm.plan import Plan, plan
 from nlsom_serve.vllm.profiles import Profile, load
 from nlsom_serve.vllm.state import Server
+from nlsom_serve.vllm.watch import Report, reap, wait_ready
 
 START_PATIENCE = 3600.0
 """Seconds that a server may take to answer; a large model may be downloaded first."""
@@ -32,18 +33,18 @@ def _all(specs: Sequence[str]) -> list[Profile]:
     return profiles
 
 
-async def prepared(specs: Sequence[str], *, python: str | None = None) -> tuple[Launch, ...]:
+async def prepared(specs: Sequence[str], *, vllm: str | None = None) -> tuple[Launch, ...]:
     """What `up` would run for profiles, starting nothing (`--dry-run`): `vllm` where there is none yet.
 
     Args:
         specs: Names, paths, or `NAME=` and one of these.
-        python: A virtual environment, a Python or a `vllm` command; else NLSOM_VLLM, else the PATH.
+        vllm: A virtual environment, a Python or a `vllm` command; else NLSOM_VLLM, else the PATH.
 
     Raises:
         UsageError: A profile cannot be used, or its port is taken.
         ModelUnavailable: There is no vLLM where it was said to be.
     """
-    command = await find_vllm(python) or ("vllm",)
+    command = await find_vllm(vllm) or ("vllm",)
     return (await _prepared(await asyncio.to_thread(_all, specs), command))[0]
 
 
@@ -55,7 +56,7 @@ async def _prepared(
         raise UsageError("servers are started on Linux only; elsewhere start one yourself and give its URL")
     servers = await asyncio.to_thread(state.servers)
     there = {server.name: server for server in servers}
-    taken = {int(server.url.rpartition(":")[2]) for server in servers}
+    taken = {server.port for server in servers}
     launches = tuple(
         prepare(_without_port(profile) if profile.name in there else profile, command, taken=taken)
         for profile in profiles
@@ -85,7 +86,7 @@ def _without_port(profile: Profile) -> Profile:
 async def up(
     specs: Sequence[str],
     *,
-    python: str | None = None,
+    vllm: str | None = None,
     progress: Report | None = None,
     patience: float = START_PATIENCE,
 ) -> tuple[Server, ...]:
@@ -96,7 +97,7 @@ async def up(
 
     Args:
         specs: Names of profiles, paths of YAML files, or `NAME=` and one of these.
-        python: Where vLLM is; see `prepared`.
+        vllm: Where vLLM is; see `prepared`.
         progress: Called at each stage of each start.
         patience: Longest that one may take to answer, in seconds.
 
@@ -106,7 +107,7 @@ async def up(
     """
     fresh: list[tuple[Server, int | None]] = []
     try:
-        return await _start(specs, fresh, detach=True, python=python, progress=progress, patience=patience)
+        return await _start(specs, fresh, detach=True, vllm=vllm, progress=progress, patience=patience)
     except BaseException:
         await asyncio.shield(_end([server for server, _ in fresh]))
         raise
@@ -116,7 +117,7 @@ async def up(
 async def serving(
     specs: Sequence[str],
     *,
-    python: str | None = None,
+    vllm: str | None = None,
     progress: Report | None = None,
     patience: float = START_PATIENCE,
 ) -> AsyncGenerator[tuple[Server, ...]]:
@@ -126,7 +127,7 @@ async def serving(
     """
     fresh: list[tuple[Server, int | None]] = []
     try:
-        yield await _start(specs, fresh, detach=False, python=python, progress=progress, patience=patience)
+        yield await _start(specs, fresh, detach=False, vllm=vllm, progress=progress, patience=patience)
     finally:
         try:
             await asyncio.shield(_end([server for server, _ in fresh]))
@@ -141,12 +142,12 @@ async def _start(
     fresh: list[tuple[Server, int | None]],
     *,
     detach: bool,
-    python: str | None,
+    vllm: str | None,
     progress: Report | None,
     patience: float,
 ) -> tuple[Server, ...]:
     """Starts what is not up; adds it to `fresh` as it starts, so that it can be ended whatever happens."""
-    command = await find_vllm(python)
+    command = await find_vllm(vllm)
     if command is None:
         raise ModelUnavailable(NO_VLLM)
     profiles = await asyncio.to_thread(_all, specs)

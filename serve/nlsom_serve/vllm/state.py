@@ -57,6 +57,11 @@ class Server(Frozen):
     facts: Facts
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.rpartition(":")[2])
+
+    @property
     def alive(self) -> bool:
         """Whether any of its processes lives."""
         return bool(self.pids)
