@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from nlsom.drawing import draw
 from nlsom.society import Society
 from nlsom_serve.about import about, structure_of
-from nlsom_serve.app.errors import ApiError
+from nlsom_serve.app.errors import ending
 from nlsom_serve.app.metrics import Metrics
 from nlsom_serve.app.needs import TheHouse
 from nlsom_serve.app.replies import MemberCard, SocietyCard, SocietyDetail, SocietyList, Status, failures
@@ -62,7 +62,7 @@ async def health() -> Status:
 async def ready(house: TheHouse) -> Status:
     """Says whether new mindstorms are taken; not any more once the server is about to end."""
     if house.draining.is_set():
-        raise ApiError(503, "the server is about to end", code="ending", headers={"Retry-After": "5"})
+        raise ending()
     return Status(status="ready")
 
 

@@ -85,6 +85,11 @@ def busy(message: str, *, seconds: int, code: str = "rate_limit_exceeded") -> Ap
     return ApiError(429, message, code=code, headers={"Retry-After": str(seconds)})
 
 
+def ending() -> ApiError:
+    """503: no new mindstorms are taken."""
+    return ApiError(503, "the server is about to end", code="ending", headers={"Retry-After": "5"})
+
+
 def from_nlsom(error: NlsomError) -> ApiError:
     """What an error of the library means to a client."""
     told = redact(str(error))

@@ -43,7 +43,8 @@ class Guard:
     """The outermost layer of the server. Pure ASGI, so that a client's leaving reaches the handlers."""
 
     def __init__(self, app: ASGIApp, *, settings: Settings, keys: Keys, metrics: Metrics) -> None:
-        self._app, self._settings, self._keys, self._metrics = app, settings, keys, metrics
+        self.settings = settings
+        self._app, self._keys, self._metrics = app, keys, metrics
         self._bodies = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +87,7 @@ class Guard:
     def _check(self, scope: Scope, headers: Headers) -> None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
             raise ApiError(431, "the headers are too large", code="headers_too_large")
-        hosts = self._settings.hosts
+        hosts = self.settings.hosts
         if hosts and _host(headers.get("host", "")) not in hosts:
             # Else a page of any origin whose name leads here could read what this machine is told.
             raise ApiError(403, "this server is not called by that name (Host header)", code="wrong_host")
@@ -112,18 +113,13 @@ class Guard:
         Raises:
             ApiError: 429: all bodies together are too large just now.
         """
-        if self._bodies + count > self._settings.bodies_bytes:
+        if self._bodies + count > self.settings.bodies_bytes:
             raise busy("too much is being sent to the server just now", seconds=2, code="bodies_full")
         self._bodies += count
 
     def give_back(self, count: int) -> None:
         """Says that a body is not held any more."""
         self._bodies -= count
-
-    @property
-    def settings(self) -> Settings:
-        """The bounds."""
-        return self._settings
 
 
 class _Body:

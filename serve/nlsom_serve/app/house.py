@@ -18,7 +18,7 @@ from nlsom.phase import Limits
 from nlsom.society import Society, narrowed, opened_together
 from nlsom.task import Task
 from nlsom.trace import SqliteTrace
-from nlsom_serve.app.errors import ApiError, not_found
+from nlsom_serve.app.errors import ending, not_found
 from nlsom_serve.app.keys import Account, Keys
 from nlsom_serve.app.ledger import Entry, Ledger
 from nlsom_serve.app.metrics import Metrics
@@ -96,7 +96,7 @@ class House:
             ApiError: 429: the queue is full, or the account has spent its tokens; 503: the server ends.
         """
         if self.draining.is_set():
-            raise ApiError(503, "the server is about to end", code="ending", headers={"Retry-After": "5"})
+            raise ending()
         account.check()
         return self.places.reserve(count)
 

@@ -21,16 +21,10 @@ from nlsom_serve.app.errors import ApiError, bad, not_found
 from nlsom_serve.app.house import House
 from nlsom_serve.app.needs import TheAccount, TheHouse
 from nlsom_serve.app.past import beginning, ending, told
-from nlsom_serve.app.replies import (
-    MindstormCard,
-    MindstormDetail,
-    MindstormList,
-    Taken,
-    failures,
-)
-from nlsom_serve.app.run import Run, Seen
-from nlsom_serve.app.shapes import AskedLimits, Seed, Strict
-from nlsom_serve.app.sse import EventStream, frame, gone
+from nlsom_serve.app.replies import MindstormCard, MindstormDetail, MindstormList, Taken, failures
+from nlsom_serve.app.run import Run, Seen, until_over
+from nlsom_serve.app.shapes import AskedLimits, Choices, Seed, Strict
+from nlsom_serve.app.sse import EventStream, frame
 from nlsom_serve.app.tasks import make_task
 from nlsom_serve.app.told import told_event
 
@@ -38,7 +32,6 @@ router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindst
 
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Id of a mindstorm.")]
 Key = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Key of a turn.")]
-Option = Annotated[str, StringConstraints(min_length=1)]
 
 
 class NewMindstorm(Strict):
@@ -59,7 +52,7 @@ class NewMindstorm(Strict):
     society: Annotated[str, StringConstraints(max_length=200)]
     question: str = ""
     images: list[str] = []
-    choices: list[Option] = []
+    choices: Choices = []
     find_choices: bool = False
     context: str = ""
     seed: Seed | None = None
@@ -85,8 +78,6 @@ class PersonsAnswer(Strict):
 async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: TheAccount) -> Response:
     """Begins a mindstorm, which goes on whoever leaves, and after a restart of the server."""
     society = house.society(new.society)
-    if len(set(new.choices)) != len(new.choices):
-        raise bad("two choices are the same", param="choices")
     asked = read_choices(new.question) if new.find_choices else Asked(new.question)
     places = house.admit(account)
     try:
@@ -98,8 +89,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
             choices=new.choices or asked.choices,
             context=new.context,
         )
-        want = new.limits
-        limits = society.limits.narrowed(seconds=want.seconds, calls=want.calls, tokens=want.tokens)
+        limits = new.limits.within(society.limits)
         run = await house.begin(
             places.pop(), account, new.society, task, seed=new.seed, limits=limits, kept=True
         )
@@ -108,7 +98,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
             place.drop()
     request.scope["state"]["mindstorm"] = run.id
     if new.wait:
-        await _until_over(run, request)
+        await until_over([run], request.receive)
         return JSONResponse((await detail_of(house, run.id)).model_dump(mode="json"))
     card = card_of_run(run)
     where = {"Location": f"/v1/mindstorms/{run.id}"}
@@ -207,15 +197,6 @@ async def picture(id: Id, number: Annotated[int, Path(ge=0, le=999)], house: The
     image = images[number]
     caching = {"Cache-Control": "private, max-age=86400, immutable"}
     return Response(await house.media.read(image), media_type=image.media_type, headers=caching)
-
-
-async def _until_over(run: Run, request: Request) -> None:
-    leaving = asyncio.ensure_future(gone(request.receive))
-    try:
-        await asyncio.wait((leaving, run.over), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
 
 
 async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
