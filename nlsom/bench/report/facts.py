@@ -28,8 +28,6 @@ class Answered:
     step: Step
     answer: str
     right: bool
-    said: Said
-    label: str
 
 
 @dataclass(slots=True)
@@ -130,7 +128,7 @@ def answers(records: Iterable[Record], line: Line, labels: Sequence[str], judge:
         score = judge.score(answer, sample)
         right = score is not None and score.lenient > RIGHT
         step = (record.phase, record.round)
-        found.append(Answered(record.member, step, answer, right, said, record.label))
+        found.append(Answered(record.member, step, answer, right))
     return found
 
 
