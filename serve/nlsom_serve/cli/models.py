@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from nlsom_agents.local import catalog
 from nlsom_serve.cli import servers
 from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import escape, out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json, table
 
 app = typer.Typer(help="Models: the cache of embedded ones, and vLLM servers.", no_args_is_help=True)
 for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
@@ -37,12 +36,12 @@ def list_models(json: AsJson = False) -> None:
         ]
         print_json(rows)
         return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    lines = table()
     for model in known:
         here = "[green]here[/]" if model.here else "[dim]not here[/]"
         size = f"{model.size / 2**20:.0f} MiB"
-        table.add_row(f"[bold]{escape(model.name)}[/]", here, size, model.licence, escape(model.about))
-    out.print(table)
+        lines.add_row(f"[bold]{escape(model.name)}[/]", here, size, model.licence, escape(model.about))
+    out.print(lines)
 
 
 @app.command("pull")

@@ -7,12 +7,11 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from nlsom.errors import ModelUnavailable
 from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import err, escape, out, print_json
+from nlsom_serve.cli.screen import err, escape, out, print_json, table
 
 Profiles = Annotated[
     list[str],
@@ -85,16 +84,15 @@ def status(json: AsJson = False) -> None:
     if not found:
         out.print("no server is up; start one with: nlsom models up PROFILE")
         return
-    columns = ("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
-    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    rows = table("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
     for one in found:
         metrics = one.metrics
         hits = "–" if metrics is None or metrics.hit_rate is None else f"{metrics.hit_rate:.0%}"
         rate = "–" if one.generation_rate is None else f"{one.generation_rate:.0f}"
         queue = ("–", "–") if metrics is None else (str(metrics.running), str(metrics.waiting))
         told = (one.server.name, one.state, one.server.model, one.server.url, *queue, hits, rate)
-        table.add_row(*map(escape, told))
-    out.print(table)
+        rows.add_row(*map(escape, told))
+    out.print(rows)
 
 
 def logs(
