@@ -149,7 +149,7 @@ def test_the_length_of_the_context_is_read_from_the_header(file: Path) -> None:
 
 def test_a_file_that_names_no_context_is_no_language_model(file: Path) -> None:
     file.write_bytes(gguf(None))
-    with pytest.raises(ModelUnavailable, match="no language model"):
+    with pytest.raises(ModelUnavailable, match="not a language model"):
         context_length(file)
 
 

@@ -100,7 +100,7 @@ def passages(folder: Path) -> list[Passage]:
     """All passages below a folder: paragraphs, long ones cut between sentences.
 
     Raises:
-        UsageError: A file is no UTF-8 text.
+        UsageError: A file is not UTF-8 text.
     """
     found: list[Passage] = []
     for file in sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS):

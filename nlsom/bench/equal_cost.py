@@ -70,7 +70,7 @@ async def table(folder: RunFolder) -> list[Row]:
     every = standings(folder)
     votes = sorted((one for one in every if one.name.startswith("vote@")), key=lambda one: one.tokens)
     if not votes:
-        raise UsageError(f"{folder.path}: is no run of `nlsom bench structures`, it has no votes")
+        raise UsageError(f"{folder.path}: is not a run of `nlsom bench structures`: it has no votes")
     pairs = [
         (one, next((vote for vote in reversed(votes) if vote.tokens <= one.tokens + 1e-6), votes[0]))
         for one in every

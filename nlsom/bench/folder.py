@@ -173,13 +173,15 @@ class RunFolder:
         """Writes down what is run, or checks that it is what was begun here.
 
         Raises:
-            UsageError: Another run was begun here; names what differs. Or there can be no folder.
+            UsageError: Another run was begun here; names what differs. Or the folder cannot be made.
         """
         if not self.exists():
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UsageError(f"{self.path}: there can be no folder ({error.strerror or error})") from None
+                raise UsageError(
+                    f"{self.path}: the folder cannot be made ({error.strerror or error})"
+                ) from None
             self.write(config.model_copy(update={"versions": versions(), "started": time.time()}))
             return self.config()
         held = self.config()

@@ -132,7 +132,7 @@ def standings(folder: RunFolder) -> list[Standing]:
     """The societies of a run that have lines, as it stands.
 
     Raises:
-        UsageError: It is no run, or nothing has been run in it yet.
+        UsageError: It is not a run, or nothing has been run in it yet.
     """
     config = folder.config()
     known: defaultdict[str, list[Line]] = defaultdict(list)
@@ -167,7 +167,7 @@ def gather(runs: Sequence[str | Path]) -> list[Standing]:
     """The standings of several runs; a society in two runs bears the name of its run too.
 
     Raises:
-        UsageError: One is no run.
+        UsageError: One is not a run.
     """
     every = [one for run in runs for one in standings(RunFolder(run))]
     names = [one.name for one in every]

@@ -197,11 +197,11 @@ def add(file: Path, name: str | None = None) -> str:
     """Makes a GGUF file known under a name (by default its own); the file stays where it is.
 
     Raises:
-        UsageError: The file is not there or no language model in GGUF, or the name cannot be used.
+        UsageError: The file is not there or is not a language model in GGUF, or the name cannot be used.
     """
     name = name or file.stem
     if not re.fullmatch(r"[\w.+-]+", name) or is_path(name):
-        raise UsageError(f"{name!r} is no name for a model: use letters, digits, dots and dashes")
+        raise UsageError(f"{name!r} cannot be the name of a model: use letters, digits, dots and dashes")
     if name in CATALOG:
         raise UsageError(f"{name!r} is a model of the catalog: give another name")
     if not file.is_file():

@@ -41,7 +41,7 @@ def pixels(data: bytes) -> Pixels:
     """Decodes a picture into RGB, shape (height, width, 3), upright.
 
     Raises:
-        MediaError: The bytes are no picture that Pillow can read.
+        MediaError: Pillow cannot read the bytes as a picture.
     """
     try:
         with Picture.open(io.BytesIO(data)) as picture:

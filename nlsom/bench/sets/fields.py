@@ -66,7 +66,7 @@ class Row:
                 try:
                     value = ast.literal_eval(value)
                 except (ValueError, SyntaxError):
-                    raise UsageError(f"{self.where}: field {name!r} is no list: {value[:60]!r}") from None
+                    raise UsageError(f"{self.where}: field {name!r} is not a list: {value[:60]!r}") from None
             else:
                 value = [part.strip() for part in value.split("|")] if value.strip() else []
         if not isinstance(value, Sequence) or isinstance(value, bytes):

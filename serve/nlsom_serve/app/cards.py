@@ -15,7 +15,7 @@ from nlsom.verdict import Verdict
 from nlsom_serve.app.errors import ApiError, not_found
 from nlsom_serve.app.house import House
 from nlsom_serve.app.ledger import Entry
-from nlsom_serve.app.past import told
+from nlsom_serve.app.past import recall
 from nlsom_serve.app.redact import redact
 from nlsom_serve.app.replies import MindstormCard, MindstormDetail, OpenTurnCard
 from nlsom_serve.app.run import Run
@@ -119,7 +119,7 @@ async def detail_of(house: House, id: str) -> MindstormDetail:
         if entry is None:
             raise _no_mindstorm()
         return _unbegun(entry)
-    seen, verdict = (run.seen, run.verdict) if run is not None else await told(house.trace, id)
+    seen, verdict = (run.seen, run.verdict) if run is not None else await recall(house.trace, id)
     if header is None:
         assert run is not None
         card = card_of_run(run)

@@ -34,13 +34,13 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """The body of every answer that is no success."""
+    """The body of every answer that is an error."""
 
     error: ErrorDetail
 
 
 class ApiError(HTTPException):
-    """An answer that is no success."""
+    """An answer that is an error."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from nlsom_serve.app.errors import ending, not_found
 from nlsom_serve.app.keys import Account, Keys
 from nlsom_serve.app.ledger import Entry, Ledger
 from nlsom_serve.app.metrics import Metrics
-from nlsom_serve.app.past import told
+from nlsom_serve.app.past import recall
 from nlsom_serve.app.places import Place, Places
 from nlsom_serve.app.redact import redact
 from nlsom_serve.app.run import Run
@@ -132,7 +132,7 @@ class House:
                 await self._ledger.put(entry)
             run = self._runs.get(id)
             if run is None:
-                known, _ = await told(self.trace, id) if kept else ([], None)
+                known, _ = await recall(self.trace, id) if kept else ([], None)
                 run = self._runs.get(id)  # while the trace was read, another may have begun it
                 if run is None:
                     run = Run(

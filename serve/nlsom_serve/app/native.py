@@ -20,7 +20,7 @@ from nlsom_serve.app.choices import Asked, read_choices
 from nlsom_serve.app.errors import ApiError, bad, not_found
 from nlsom_serve.app.house import House
 from nlsom_serve.app.needs import TheAccount, TheHouse
-from nlsom_serve.app.past import beginning, ending, told
+from nlsom_serve.app.past import beginning, ending, recall
 from nlsom_serve.app.replies import MindstormCard, MindstormDetail, MindstormList, Taken, failures
 from nlsom_serve.app.run import Run, Seen, until_over
 from nlsom_serve.app.shapes import AskedLimits, Choices, Seed, Strict
@@ -224,7 +224,7 @@ async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
 
 async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
     header = await header_of(house, id)
-    seen, verdict = await told(house.trace, id)
+    seen, verdict = await recall(house.trace, id)
     kind = plugins.load("tasks", header.kind)
     entry = await house.entry(id)
     reason = entry.reason if entry is not None and entry.reason else "it did not come to a verdict"

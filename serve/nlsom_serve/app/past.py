@@ -11,7 +11,7 @@ from nlsom_serve.app.run import Seen
 from nlsom_serve.stored import message_of
 
 
-async def told(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None]:
+async def recall(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None]:
     """What a trace knows of a mindstorm: its numbered events, and its verdict if it came to one.
 
     Raises:

@@ -27,7 +27,7 @@ _WHAT = {
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that are no success."""
+    """The errors that a route may answer with."""
     always = (403, 431)
     return {
         status: {"model": ErrorBody, "description": _WHAT[status]} for status in sorted({*always, *statuses})

@@ -35,7 +35,7 @@ Choices = Annotated[
 
 
 class Strict(BaseModel):
-    """A request: an unknown field is an error, and a number in quotes is no number."""
+    """A request: an unknown field is an error, and a number in quotes is not taken for a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

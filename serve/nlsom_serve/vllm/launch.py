@@ -72,7 +72,7 @@ async def find_vllm(given: str | None = None) -> tuple[str, ...] | None:
     `vllm` command), beside this Python, and on the PATH.
 
     Raises:
-        UsageError: What was named is no vLLM.
+        UsageError: What was named is not a vLLM.
         ModelUnavailable: The Python that was named has none.
     """
     named = given or os.environ.get("NLSOM_VLLM")

@@ -258,7 +258,7 @@ def _parse(text: str, path: Path) -> tuple[dict[Key, str], Any]:
     """YAML as vLLM reads it (scalars typed by YAML's own rules), and the place of each key.
 
     Raises:
-        ConfigError: It is no YAML, or a mapping has a key twice.
+        ConfigError: It is not YAML, or a mapping has a key twice.
     """
     marks: dict[Key, str] = {}
     doubled: list[Fault] = []

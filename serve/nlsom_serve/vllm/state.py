@@ -84,7 +84,7 @@ def birth(pid: int) -> str | None:
 def path_of(name: str) -> Path:
     """The state file of a server."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name for a server: letters, digits, '.', '_' and '-'")
+        raise ValueError(f"{name!r} cannot be the name of a server: use letters, digits, '.', '_' and '-'")
     return folder() / f"{name}.json"
 
 
