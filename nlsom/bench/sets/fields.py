@@ -59,7 +59,11 @@ class Row:
         return value
 
     def items(self, name: str) -> list[Any]:
-        """A list, also where a table holds it as text: `["a", "b"]`, or `a|b`."""
+        """A list, also where a table holds it as text: `["a", "b"]`, or `a|b`.
+
+        Raises:
+            UsageError: There is no such field, or it is not a list.
+        """
         value = self._one(name)
         if isinstance(value, str):
             if value.lstrip().startswith("["):
@@ -74,7 +78,11 @@ class Row:
         return list(cast(Sequence[Any], value))
 
     def texts(self, path: str) -> tuple[str, ...]:
-        """Texts of a list; of a single value, that one."""
+        """Texts of a list; of a single value, that one.
+
+        Raises:
+            UsageError: There is no such field.
+        """
         value = self.get(path)
         if isinstance(value, list):
             return tuple(str(item) for item in cast(list[Any], value))

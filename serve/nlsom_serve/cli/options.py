@@ -127,7 +127,11 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
-    """`KEY=VALUE` options by key."""
+    """`KEY=VALUE` options by key.
+
+    Raises:
+        UsageError: One is not written so.
+    """
     extra: dict[str, Any] = {}
     for option in given or ():
         key, equals, value = option.partition("=")
@@ -140,7 +144,11 @@ def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def read_models(given: Sequence[str] | None) -> dict[str, str]:
-    """`NAME=URL` options by name."""
+    """`NAME=URL` options by name.
+
+    Raises:
+        UsageError: One is not written so.
+    """
     models: dict[str, str] = {}
     for option in given or ():
         name, equals, where = option.partition("=")

@@ -122,6 +122,7 @@ def prepare(profile: Profile, command: tuple[str, ...], *, taken: set[int]) -> L
 
     Raises:
         UsageError: The model's folder is missing, or it takes a port that is taken.
+        ModelUnavailable: No port is free.
     """
     model = profile.model
     if model.startswith("/") and not Path(model).exists():

@@ -15,7 +15,7 @@ from typing import TextIO
 
 from pydantic import ValidationError
 
-from nlsom.errors import ModelUnavailable
+from nlsom.errors import ModelUnavailable, UsageError
 from nlsom.home import home
 from nlsom.message import Frozen
 from nlsom_serve.vllm.guard import session_of, stat_of
@@ -82,9 +82,13 @@ def birth(pid: int) -> str | None:
 
 
 def path_of(name: str) -> Path:
-    """The state file of a server."""
+    """The state file of a server.
+
+    Raises:
+        UsageError: No server can have that name.
+    """
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} cannot be the name of a server: use letters, digits, '.', '_' and '-'")
+        raise UsageError(f"{name!r} cannot be the name of a server: use letters, digits, '.', '_' and '-'")
     return folder() / f"{name}.json"
 
 
