@@ -150,10 +150,9 @@ class ChatRequest(Strict):
     """A chat completion."""
 
     REFUSED: ClassVar[dict[str, str]] = {
-        "tools": "members call tools, clients do not",
-        "tool_choice": "members call tools, clients do not",
-        "functions": "members call tools, clients do not",
-        "function_call": "members call tools, clients do not",
+        **dict.fromkeys(
+            ("tools", "tool_choice", "functions", "function_call"), "members call tools, clients do not"
+        ),
         "logprobs": "a verdict is counted, not sampled; `nlsom.tally` says how",
         "top_logprobs": "a verdict is counted, not sampled; `nlsom.tally` says how",
         "logit_bias": "a verdict is counted, not sampled",
