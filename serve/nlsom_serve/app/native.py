@@ -17,9 +17,9 @@ from nlsom.message import Image
 from nlsom_serve.app.body import JsonRoute
 from nlsom_serve.app.cards import card_of, card_of_run, detail_of, header_of, inside
 from nlsom_serve.app.choices import Asked, read_choices
+from nlsom_serve.app.dependencies import TheAccount, TheHouse
 from nlsom_serve.app.errors import ApiError, bad, not_found
 from nlsom_serve.app.house import House
-from nlsom_serve.app.needs import TheAccount, TheHouse
 from nlsom_serve.app.past import beginning, ending, recall
 from nlsom_serve.app.replies import MindstormCard, MindstormDetail, MindstormList, Taken, failures
 from nlsom_serve.app.run import Run, Seen, until_over

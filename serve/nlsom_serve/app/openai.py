@@ -13,8 +13,8 @@ from nlsom_serve.app.body import JsonRoute
 from nlsom_serve.app.chat import read_chat
 from nlsom_serve.app.choices import Asked
 from nlsom_serve.app.completion import Completion
+from nlsom_serve.app.dependencies import TheAccount, TheHouse
 from nlsom_serve.app.errors import ApiError, bad
-from nlsom_serve.app.needs import TheAccount, TheHouse
 from nlsom_serve.app.replies import ChatCompletion, ModelCard, ModelList, failures
 from nlsom_serve.app.run import Run, until_over
 from nlsom_serve.app.shapes import AsSchema, ChatRequest
