@@ -27,7 +27,7 @@ CENTRE: Box = (0.3, 0.3, 0.7, 0.7)
 INSIDE: Box = (0.15, 0.15, 0.85, 0.85)  # what is left of the picture is its border
 FOUND = 0.3  # from it on a thing is taken to be where the detector puts it
 HAS = 0.35  # from it on a thing has a colour
-HAS_NOT = 0.1  # under it a thing has it not
+HAS_NOT = 0.1  # below it a thing does not have it
 
 # Parts of the picture that go by a name.
 _PARTS: dict[str, Box] = {

@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom.home import home
-from nlsom_agents.local.files import sha256_of
+from nlsom_agents.local.files import sha256_of, write_whole
 from nlsom_agents.local.gguf import context_length
 
 
@@ -189,7 +189,7 @@ def digest(model: str) -> str:
         if seen.items() <= kept.items():
             return str(kept["sha256"])
     sha256 = sha256_of(file)
-    _write(record, seen | {"sha256": sha256})
+    write_whole(record, json.dumps(seen | {"sha256": sha256}))
     return sha256
 
 
@@ -210,7 +210,7 @@ def add(file: Path, name: str | None = None) -> str:
         context_length(file)
     except ModelUnavailable as error:
         raise UsageError(str(error)) from None
-    _write(_record(name), {"path": str(file.resolve())})
+    write_whole(_record(name), json.dumps({"path": str(file.resolve())}))
     digest(name)
     return name
 
@@ -231,11 +231,3 @@ def models() -> list[Known]:
 
 def _record(name: str) -> Path:
     return home() / "models" / f"{name}.json"
-
-
-def _write(record: Path, value: dict[str, str | int]) -> None:
-    """Writes a record whole or not at all."""
-    record.parent.mkdir(parents=True, exist_ok=True)
-    draft = record.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(value))
-    draft.replace(record)

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom.home import home
 from nlsom.message import Frozen
+from nlsom_agents.local.files import write_whole
 from nlsom_serve.vllm.guard import session_of, stat_of
 from nlsom_serve.vllm.profiles import Facts
 
@@ -93,12 +94,8 @@ def path_of(name: str) -> Path:
 
 
 def write(server: Server) -> None:
-    """Writes a state file in one step: a reader sees all of it or the one before."""
-    path = path_of(server.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_suffix(f".{os.getpid()}.tmp")
-    half.write_text(_text(server))
-    half.replace(path)
+    """Writes a state file."""
+    write_whole(path_of(server.name), _text(server))
 
 
 def _text(server: Server) -> str:
