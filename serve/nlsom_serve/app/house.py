@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 
 from nlsom.answers import Answered, Answers
@@ -122,8 +122,8 @@ class House:
             limits: What it may spend.
             kept: Whether it goes on although nobody waits for it, and after a restart.
         """
-        mine = True  # whether the place is still ours to give back
-        try:
+        with ExitStack() as unused:
+            unused.callback(place.drop)
             society = self.society(society_id)
             seed = secrets.randbelow(2**31) if seed is None else seed
             id = society.id_of(task, seed=seed, limits=limits)
@@ -146,10 +146,7 @@ class House:
                         answers=self.answers,
                     )
                     self._start(run, place, account)
-                    mine = False
-        finally:
-            if mine:
-                place.drop()
+                    unused.pop_all()
         run.kept = run.kept or kept
         return run
 
