@@ -215,14 +215,14 @@ async def _end_one(server: Server) -> None:
     """Asks every process of a server to end, and kills what is left after a while."""
     for sig, patience in ((signal.SIGTERM, guard.GRACE), (signal.SIGKILL, 10.0)):
         deadline = time.monotonic() + patience
-        guard.tell(await asyncio.to_thread(lambda: server.pids), sig)
+        guard.send(await asyncio.to_thread(lambda: server.pids), sig)
         while time.monotonic() < deadline:
             reap(server.pid)
             left = await asyncio.to_thread(lambda: server.pids)
             if not left:
                 break
             if sig is signal.SIGKILL:
-                guard.tell(left, sig)  # a process may have been born since the last look
+                guard.send(left, sig)  # a process may have been born since the last look
             await asyncio.sleep(0.05)
     if left := await asyncio.to_thread(lambda: server.pids):
         raise ModelUnavailable(
