@@ -253,6 +253,19 @@ class TestSeats:
         society = self.eyes({"vlm": "http://localhost:1/v1#m"}, instead=[{"agent": "script", "says": "x"}])
         assert names(society) == ["eyes"]
 
+    @pytest.mark.parametrize(
+        ("where", "meant"),
+        [
+            ("127.0.0.1:9", "http://127.0.0.1:9/v1"),
+            ("localhost/api#m", "http://localhost/api#m"),
+            ("gpu-1.example:8000#qwen", "http://gpu-1.example:8000/v1#qwen"),
+        ],
+    )
+    def test_the_address_of_a_server_without_its_http_is_told(self, where, meant):
+        with pytest.raises(UsageError, match="begins with http:// or https://") as caught:
+            nlsom.load({**GOOD, "models": {"vlm": {"optional": "true"}}}, models={"vlm": where})
+        assert str(caught.value).endswith(f"did you mean --model vlm={meant}?")
+
     def test_a_model_that_the_society_does_not_know_is_told(self):
         with pytest.raises(UsageError, match="did you mean 'vlm'"):
             self.eyes({"vln": "http://localhost:1/v1"})
