@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from pydantic import TypeAdapter
 
@@ -25,6 +25,7 @@ from nlsom.program import Program
 from nlsom.rules import break_tie
 from nlsom.task.base import Task
 from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
+from nlsom.wording import Given, tell, wordings
 
 _ABSTENTIONS = TypeAdapter(tuple[Abstention, ...])
 _OVER = {"choice": ChoiceForm, "approval": ApprovalForm, "ranking": RankingForm, "scores": ScoresForm}
@@ -97,6 +98,7 @@ def decide(
     decision = program.decision
     proposals = _proposals(minutes, decision.proposals) if decision.proposals is not None else {}
     votes: list[Vote] = []
+    given: list[Given] = []
     unread: list[Abstention] = []
     for at in decision.of:
         said = minutes.of(at)
@@ -115,6 +117,8 @@ def decide(
         else:
             continue
         votes.append(Vote(name, ballot, last.said.confidence, decision.competence.get(name)))
+        if isinstance(ballot, Choice) and last.said.ballot is None:
+            given.append((ballot.choice, _words(last.said)))
         if ballot is None:
             unread.append(Abstention(member=last.sender, phase=last.phase, round=last.round, cause=cause))
     alternatives = tuple(proposals) or task.choices or _alternatives_of(votes)
@@ -126,14 +130,23 @@ def decide(
     answer = break_tie(
         winners, decision.tie_break, alternatives=alternatives, votes=votes, seed=seed, salt=task.digest
     )
+    if answer is not None and decision.proposals is not None:
+        answer = proposals.get(answer)
     verdict = Verdict(
-        answer=answer if answer is None or decision.proposals is None else proposals.get(answer),
+        answer=answer,
+        counted=answer,
         confidence=count.confidence if answer is not None else None,
         rule=decision.name,
         tally=count.tally,
         pairwise=count.pairwise,
         tied=winners if len(winners) > 1 else (),
     )
+    if decision.proposals is None and not task.choices:
+        words = wordings(alternatives, given, task)
+        if len(words) < len(alternatives):
+            # Who votes by choosing from a list has no words but the list's: those who gave the answers had.
+            words = wordings(alternatives, _given(minutes, task), task) | words
+        verdict = tell(verdict, words)
     return verdict, tuple(unread)
 
 
@@ -198,8 +211,12 @@ def _ballot(said: Said, task: Task) -> tuple[Ballot | None, str]:
         return _canonical(said.ballot, task)
     if said.why is not None:
         return None, said.why
-    answer = task.canonical(said.answer if said.answer is not None else said.text)
+    answer = task.canonical(_words(said))
     return (Choice(choice=answer), "") if answer is not None else (None, "does not know")
+
+
+def _words(said: Said) -> str:
+    return said.answer if said.answer is not None else said.text
 
 
 def _canonical(ballot: Ballot, task: Task) -> tuple[Ballot | None, str]:
@@ -229,6 +246,14 @@ def _alternatives(minutes: Minutes, task: Task) -> tuple[str, ...]:
     """The different answers given so far, in the order they were first given."""
     answers = (task.canonical(m.said.answer) for m in minutes if m.said.answer is not None)
     return tuple(dict.fromkeys(answer for answer in answers if answer is not None))
+
+
+def _given(minutes: Minutes, task: Task) -> Iterator[Given]:
+    """The answers given in a member's own words so far: what each is counted as, and the words."""
+    for message in minutes:
+        answer = message.said.answer if message.said.ballot is None else None
+        if answer is not None and (counted := task.canonical(answer)) is not None:
+            yield counted, answer
 
 
 def _alternatives_of(votes: Sequence[Vote]) -> tuple[str, ...]:
