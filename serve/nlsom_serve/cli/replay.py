@@ -66,6 +66,7 @@ def replay(
             if record.kind == "replied":
                 dialogue.message(message_of(record))
         if verdict is not None:
+            out.print()
             show_verdict(verdict)
         else:
             out.print(
