@@ -179,15 +179,16 @@ function mark() {
 
 async function ask() {
   const society = $("society").value;
+  const sent = pictures.urls;
   $("send").disabled = true;
   try {
     const begun = await api.post("/v1/mindstorms", {
       society,
       question: $("question").value,
       find_choices: true,
-      images: pictures.urls,
+      images: sent,
     });
-    pictures.clear();
+    pictures.keep(sent);
     await showPictures(begun.id, begun.images);
     storm.asks(begun.question, begun.choices);
     if (matchMedia("(max-width: 56rem)").matches) $("watching").scrollIntoView();
