@@ -174,6 +174,7 @@ def settled(
     waiting: Container[int],
     task: Task,
     form: Form,
+    read: dict[str, Vote],
 ) -> bool:
     """Whether those of the last phase who are still to vote cannot change the winner any more.
 
@@ -184,6 +185,7 @@ def settled(
         waiting: Who is still to be heard in it.
         task: The task.
         form: The phase's form.
+        read: The votes that were read so far, by the digest of their message; kept from look to look.
     """
     rule, decision = program.decision.rule, program.decision
     if not isinstance(rule, SettlingRule):
@@ -198,8 +200,10 @@ def settled(
         if at in waiting:
             outstanding.append(competence)
         elif (message := said.get(at) or earlier.get(name)) is not None:
-            ballot = message.said.ballot if named else _ballot(message.said, task)[0]
-            votes.append(Vote(name, ballot, message.said.confidence, competence))
+            if (vote := read.get(message.digest)) is None:
+                ballot = message.said.ballot if named else _ballot(message.said, task)[0]
+                vote = read[message.digest] = Vote(name, ballot, message.said.confidence, competence)
+            votes.append(vote)
     # An open question has no list of alternatives, however many were offered: only those voted for count.
     alternatives = tuple(getattr(form, "options", ())) if named else task.choices
     return rule.settled(votes, outstanding, alternatives)

@@ -18,6 +18,7 @@ from nlsom.event import RoundClosed
 from nlsom.message import Said, Usage
 from nlsom.model.limits import Limits as Slots
 from nlsom.phase import Ask, Inline, Limits
+from nlsom.task import VqaTask
 from nlsom.testing.agents import Failing, Saying, panel
 from nlsom.trace import MemoryTrace
 from nlsom.turn import Turn
@@ -132,6 +133,17 @@ async def test_many_voters_are_not_counted_anew_with_each_vote():
         verdict = await society.ask("What?", choices=CHOICES)
     assert (verdict.answer, verdict.saved) == ("cat", 315)
     assert len(looks) == 65
+
+
+async def test_a_vote_is_read_once_however_often_it_is_looked_whether_the_rest_still_matter(monkeypatch):
+    read, canonical = [], VqaTask.canonical
+    monkeypatch.setattr(
+        VqaTask, "canonical", lambda self, answer: read.append(answer) or canonical(self, answer)
+    )
+    agents = [Saying(CHOICES[at % 3]) for at in range(300)]
+    async with panel(agents, (vote(order="in_turn"),)) as society:
+        await society.ask(VqaTask(question="What?", choices=CHOICES))
+    assert len(read) <= 2 * 300, "once for all looks, and once for the verdict"
 
 
 async def test_a_quorum_is_waited_for_even_when_it_is_certain():
