@@ -277,17 +277,19 @@ def _alternatives_of(votes: Sequence[Vote]) -> tuple[str, ...]:
 
 def _agreement(answers: Sequence[Message], task: Task) -> float:
     """The most frequent answer's share of the members who answered, by each one's last answer."""
-    last = {message.sender: _answer(message, task) for message in answers}
-    known = [answer for answer in last.values() if answer is not None]
+    last = {message.sender: message for message in answers}
+    known = [answer for message in last.values() if (answer := _answer(message, task)) is not None]
     return Counter(known).most_common(1)[0][1] / len(known) if known else 0.0
 
 
 def _unchanged(answers: Sequence[Message], task: Task) -> bool:
     """Whether everybody's last answer is the one of the round before."""
-    by_sender: dict[str, list[str | None]] = {}
+    last_two: dict[str, list[Message]] = {}
     for message in answers:
-        by_sender.setdefault(message.sender, []).append(_answer(message, task))
-    return bool(by_sender) and all(len(own) > 1 and own[-1] == own[-2] for own in by_sender.values())
+        last_two[message.sender] = [*last_two.get(message.sender, ())[-1:], message]
+    return bool(last_two) and all(
+        len(own) > 1 and _answer(own[0], task) == _answer(own[1], task) for own in last_two.values()
+    )
 
 
 def _answer(message: Message, task: Task) -> str | None:
