@@ -261,7 +261,7 @@ async def test_a_server_that_is_restarted_loses_no_turn(server):
         await until(lambda: agent.running > 0)
         await server.stop()
         late = asyncio.create_task(caller.request(make_turn(ask="while it is away"), to="ann"))
-        await asyncio.sleep(0.5)  # Their answers come while nobody carries them.
+        await until(lambda: agent.running == 0)  # Their answers come while nobody carries them.
         await server.start()
         assert [said.text for said in await asyncio.gather(*asking)] == [str(n) for n in range(40)]
         assert (await late).text == "while it is away"
@@ -283,7 +283,7 @@ async def test_a_server_that_freezes_and_thaws_loses_no_turn(server):
 
 async def test_a_server_that_does_not_come_back_ends_those_who_wait():
     agent = Hanging()
-    async with NatsServer() as server, buses(server, 2, patience=0.5) as (caller, worker):
+    async with NatsServer() as server, buses(server, 2, patience=1.5) as (caller, worker):
         await worker.host("ann", agent)
         asking = asyncio.create_task(caller.request(make_turn(), to="ann"))
         await until(lambda: agent.asked == 1)
