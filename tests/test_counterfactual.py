@@ -51,6 +51,11 @@ def nlsom(tmp_path, monkeypatch):
     return run
 
 
+def test_the_only_mindstorm_of_a_trace_is_shown_without_its_id(nlsom):
+    (one,) = json.loads(nlsom("traces", "list", "run.sqlite", "--json"))
+    assert nlsom("traces", "show", "run.sqlite") == nlsom("traces", "show", "run.sqlite", one["mindstorm"])
+
+
 def test_another_rule_asks_nobody(nlsom):
     told = json.loads(nlsom("replay", "run.sqlite", "--rule", "borda", "--json"))
     assert told["recorded"]["answer"] == "dog"
