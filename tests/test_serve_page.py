@@ -127,6 +127,17 @@ async def test_pictures_stay_for_the_next_question_until_they_are_removed_or_oth
         assert await ask("And without any?") == 0
 
 
+async def test_a_file_that_is_no_picture_is_said_not_to_be_one(tmp_path):
+    text = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"not a picture"}
+    async with visited(tmp_path) as (page, _, _):
+        await page.locator("#files").set_input_files([text])
+        await expect(page.get_by_role("alert")).to_have_text("Not a picture: notes.txt.")
+        await expect(page.locator("#pictures img")).to_have_count(0)
+        await choose(page)
+        await expect(page.get_by_role("alert")).to_be_hidden()
+        await expect(page.locator("#pictures img")).to_have_count(1)
+
+
 async def test_the_graph_lights_up_while_members_think(tmp_path):
     slow = Slow("cat", seconds=0.6)
     async with visited(tmp_path, one_phase([slow, slow, slow], name="trio")) as (page, _, _):

@@ -1,6 +1,6 @@
 // Pictures to send: chosen, dropped or pasted, as data URLs. They stay for the next question, until others come.
 
-import { $, element } from "./dom.js";
+import { $, element, problem } from "./dom.js";
 
 export class Pictures {
   constructor() {
@@ -28,6 +28,8 @@ export class Pictures {
 
   async add(files) {
     const images = [...files].filter((file) => file.type.startsWith("image/"));
+    const others = [...files].filter((file) => !images.includes(file)).map((file) => file.name);
+    if (files.length) problem("problem", others.length ? `Not a picture: ${others.join(", ")}.` : "");
     if (!images.length) return;
     const urls = await Promise.all(images.map(read));
     this.put(this.asked ? urls : [...this.urls, ...urls]);
