@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -106,6 +107,17 @@ async def test_a_file_that_another_process_holds_is_said_to_be_locked(tmp_path):
     holder.close()
     async with SqliteTrace(path) as again:
         assert len((await again.open(header("storm 1"))).outcomes) == 20
+
+
+async def test_whoever_comes_after_it_was_closed_opens_nothing_again(tmp_path):
+    trace = SqliteTrace(tmp_path / "run.sqlite")
+    await trace.open(header())
+    await trace.close()
+    with pytest.raises(TraceError, match="closed"):
+        await trace.find(["00" * 32])
+    assert not [thread for thread in threading.enumerate() if thread.name == "nlsom-trace"]
+    async with trace:
+        assert [one.mindstorm async for one in trace.mindstorms()] == [header().mindstorm]
 
 
 FULL = """

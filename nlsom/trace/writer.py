@@ -82,6 +82,7 @@ class Writer:
         self._ends: dict[str, tuple[int, bytes]] = {}
         self._version = 0
         self.failed: TraceError | None = None
+        self.closed = False
 
     def append(self, record: Record) -> None:
         """Appends a record to a mindstorm that the file holds.
@@ -118,10 +119,12 @@ class Writer:
             safe: Whether to wait until what was told before, and this, is committed.
 
         Raises:
-            TraceError: What `do` raises; or the file cannot be opened, read or written.
+            TraceError: What `do` raises; or the file cannot be opened, read or written, or was closed.
         """
         if self.failed is not None:
             raise self.failed
+        if self.closed:  # Else whoever comes late would open the file again, and nobody would close it.
+            raise TraceError("the trace is closed")
         if self._thread is None:
             self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
             self._thread.start()
@@ -131,6 +134,7 @@ class Writer:
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file."""
+        self.closed = True
         thread, self._thread = self._thread, None
         if thread is not None:
             self._tell(None)
