@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from nlsom.agent import checked
 from nlsom.budget import Budget, Calls, Cost, Priced, calling, spending
@@ -178,8 +179,7 @@ class Superstep:
         agent = self._storm.agents[at]
         if not isinstance(agent, Priced):
             return Cost()
-        price: Callable[[Turn], object] = agent.cost
-        cost = price(turn)
+        cost = cast("object", agent.cost(turn))
         if not isinstance(cost, Cost):
             raise TypeError(f"the agent's cost is {type(cost).__name__}, not Cost")
         return cost
