@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from nlsom.bus.contract import Bus
-from nlsom.errors import NlsomError, NoVerdict, words_of
-from nlsom.event import Event, Stopped
+from nlsom.errors import NlsomError, NoVerdict
+from nlsom.event import Decided, Event, stopped_by
 from nlsom.scheduler import Scheduler
 from nlsom.verdict import Verdict
 
@@ -24,6 +24,7 @@ class Mindstorm:
         self._scheduler, self._bus = scheduler, bus
         self._events: AsyncIterator[Event] | None = None
         self._begun = asyncio.Event()
+        self._told = False
         self._running: asyncio.Task[Verdict] | None = None
 
     async def __aenter__(self) -> Self:
@@ -50,11 +51,18 @@ class Mindstorm:
         await self._begun.wait()
         if self._events is not None:
             async for event in self._events:
+                self._told = event.kind in ("decided", "stopped")
                 yield event
+        if self._told:
             return
+        # It could not begin, or its bus was closed, and the events with it.
+        self._told = True
         await asyncio.wait([running])
-        error = None if running.cancelled() else running.exception()
-        yield Stopped(mindstorm=self.id, reason="cancelled" if error is None else words_of(error))
+        error = asyncio.CancelledError() if running.cancelled() else running.exception()
+        if error is None:
+            yield Decided(mindstorm=self.id, verdict=running.result())
+        else:
+            yield stopped_by(self.id, error)
 
     async def verdict(self) -> Verdict:
         """Waits for the verdict.

@@ -14,12 +14,11 @@ from typing import Self
 from nlsom.agent import Agent
 from nlsom.budget import Budget, spending
 from nlsom.bus.contract import Bus
-from nlsom.errors import NlsomError, cause_of, words_of
-from nlsom.event import Decided, RoundClosed, Started, Stopped
+from nlsom.event import Decided, RoundClosed, Started, stopped_by
 from nlsom.form import Form
 from nlsom.journal import Closing, Journal
 from nlsom.media import MediaStore
-from nlsom.message import Message, whole
+from nlsom.message import Message
 from nlsom.minutes import Minutes
 from nlsom.program import Program, Rounds, Step
 from nlsom.superstep import Superstep
@@ -99,21 +98,18 @@ class Scheduler:
             MemberFailed: A member failed and the society's file says `on_error: raise`.
             TraceError: The trace cannot be written; what it holds already stays.
         """
-        ended = "cancelled"
         token = spending.set(self._storm.budget)
         try:
             verdict = await self._run()
-            ended = ""
             if self._bus.observed:
                 self._bus.publish(Decided(mindstorm=self.id, verdict=verdict))
             return verdict
-        except Exception as error:
-            ended = words_of(error) if isinstance(error, NlsomError) else cause_of(error)
+        except BaseException as error:
+            if self._bus.observed:
+                self._bus.publish(stopped_by(self.id, error))
             raise
         finally:
             spending.reset(token)
-            if ended and self._bus.observed:
-                self._bus.publish(Stopped(mindstorm=self.id, reason=whole(ended)))
 
     async def _run(self) -> Verdict:
         program = self._program

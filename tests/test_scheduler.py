@@ -736,6 +736,21 @@ class TestCancelling:
             with pytest.raises(NoVerdict, match="was cancelled"):
                 await running.verdict()
 
+    async def test_closing_a_society_is_told_to_whoever_watches_too(self):
+        agent = Hanging()
+        async with panel([agent]) as society:
+
+            async def watched():
+                async with society.mindstorm(VqaTask(question="What?")) as running:
+                    return [event async for event in running], [event async for event in running]
+
+            watching = asyncio.create_task(watched())
+            await until(lambda: agent.asked == 1)
+        events, more = await watching
+        assert [type(event) for event in events] == [Started, Asked, Stopped]
+        assert "closed" in events[-1].reason
+        assert more == []
+
     async def test_a_mindstorm_has_to_be_opened(self):
         async with panel([Saying("yes")]) as society:
             async with society.mindstorm(VqaTask(question="What?")) as running:
