@@ -49,7 +49,7 @@ class Mindstorm:
     async def __aiter__(self) -> AsyncIterator[Event]:
         running = self._opened()
         await self._begun.wait()
-        if self._events is not None:
+        if self._events is not None and not self._told:
             async for event in self._events:
                 self._told = event.kind in ("decided", "stopped")
                 yield event

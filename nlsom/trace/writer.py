@@ -168,7 +168,8 @@ class Writer:
     def _own(self) -> None:
         try:
             connection = self._connect()
-        except (sqlite3.Error, OSError, TraceError) as error:
+        except Exception as error:  # noqa: BLE001
+            # Whatever it is: if this thread ended without a word, they would wait for ever.
             self.failed = self._explained(error)
             self._refuse(self.failed)
             return
@@ -179,8 +180,7 @@ class Writer:
                 ended = None in batch
                 try:
                     self._commit(connection, batch)
-                except Exception as error:  # noqa: BLE001
-                    # Whatever it is: if this thread ended without a word, they would wait for ever.
+                except Exception as error:  # noqa: BLE001 (as above)
                     self.failed = self._explained(error)
                     _settle([(item, self.failed) for item in batch if isinstance(item, _Call)])
                     if not ended:
