@@ -264,6 +264,7 @@ async def test_a_model_is_closed_with_the_last_who_opened_it():
     "url",
     [
         "ftp://a/v1",
+        "http://xn--/v1",
         "a:8000",
         "http://",
         "http://me:pw@a/v1",

@@ -313,11 +313,12 @@ class HttpModel:
 def _base_url(url: str) -> str:
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
+        host = parsed.host  # read only here: its Punycode may be none
+    except (httpx.InvalidURL, ValueError) as error:
         raise UsageError(f"{url!r} is not the address of a server: {error}") from None
     if parsed.userinfo:
         raise UsageError("the address of a server holds a password; put a key into the environment instead")
-    whole = parsed.scheme in ("http", "https") and parsed.host and not (parsed.query or parsed.fragment)
+    whole = parsed.scheme in ("http", "https") and host and not (parsed.query or parsed.fragment)
     if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
         raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
     return str(parsed).rstrip("/")
