@@ -28,6 +28,7 @@ _WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
     "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
 )
+_MOST_TEXT = 65_536  # characters of a reply, above 256 for each token asked for: some servers heed no limit
 _SHARED = 128  # characters at the start of a prompt that say which task it is
 
 
@@ -209,7 +210,12 @@ class HttpModel:
         )
 
         def read(answer: bytes) -> tuple[Completion, bool]:
-            return wire.read_completion(answer, constraint, time.perf_counter() - started)
+            completion, cut = wire.read_completion(answer, constraint, time.perf_counter() - started)
+            if len(completion.text) > _MOST_TEXT + 256 * reply:
+                raise wire.MalformedError(
+                    f"a text of {len(completion.text):,} characters, where {reply} tokens were asked for"
+                )
+            return completion, cut
 
         try:
             await self._measure(served, text, reply, group)
