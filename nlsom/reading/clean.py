@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# What has to be closed is bounded: else a reply that opens it again and again is searched to its end for each.
+# What has to be closed is bounded: else a reply that only opens it is searched to its end again and again.
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.I | re.S)
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.I | re.S)
 _TAGGED = re.compile(r"<(answer|final_answer|final)>(.*?)(?:</\1>|\Z)", re.I | re.S)
