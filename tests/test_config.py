@@ -71,6 +71,43 @@ class TestFaults:
             assert any(one.startswith(place) and what in fault for one, fault in where.items()), (place, told)
         assert told == sorted(told, key=lambda fault: int(fault.removeprefix(f"{path}:").split(":")[0]))
 
+    def test_a_fault_within_rounds_hides_no_other_and_makes_none_up(self, tmp_path):
+        path = written(
+            tmp_path,
+            """\
+            name: s
+            members:
+              a: {agent: script, says: x}
+            mindstorm:
+              - repeat: two
+                phases:
+                  - {ask: a, prompt: {text: Say.}, form: {text: {max_token: 5}}}
+                  - {ask: evryone, prompt: {text: Say.}, form: {chioce: {}}}
+                  - {ask: a, -rompt: {text: Say.}}
+              - {repeat: 2, ask: a, prompt: {text: Say.}}
+              - {repeat: 1000000000, phases: [{ask: a, prompt: {text: Say.}}]}
+            """,
+        )
+        told = [fault.removeprefix(f"{path}:") for fault in faults(path)]
+        for (place, what), fault in zip(
+            (
+                ("5:13", "integer"),
+                ("7:46", "unknown key 'max_token'"),
+                ("8:15", "did you mean 'everyone'?"),
+                ("8:52", "'chioce' found"),
+                ("9:9", "'prompt' is missing"),
+                ("9:18", "did you mean 'prompt'?"),
+                ("10:5", "'phases' is missing"),
+                ("10:17", "there are repeat, phases, until"),
+                ("10:25", "there are repeat, phases, until"),
+                ("11:14", "less than or equal to 10000"),
+            ),
+            told,
+            strict=True,
+        ):
+            assert fault.startswith(place), told
+            assert what in fault, told
+
     def test_words_that_yaml_would_retype_stay_words(self, tmp_path):
         path = written(
             tmp_path,
