@@ -14,7 +14,7 @@ from nlsom import plugins
 from nlsom.blueprint import VerdictBy
 from nlsom.builder import Builder
 from nlsom.bus import Bus
-from nlsom.errors import ConfigError, UsageError
+from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
@@ -140,9 +140,12 @@ def read_value(text: str, told: str) -> Tree:
     """A value as a society file has it: `a` is text, `[a, b]` a list.
 
     Raises:
-        ConfigError: It is no YAML; `told` says where it stands.
+        ConfigError: It is no YAML, or more than a value; `told` says where it stands.
     """
-    return read(f"value: {text}", told).tree.get("value")
+    tree = read(f"value: {text}", told).tree
+    if len(tree) > 1:
+        raise ConfigError([Fault(told, "this is more than one value")])
+    return tree["value"]
 
 
 _ADDRESS = re.compile(r"(localhost|\d+(\.\d+){3})([:/#]|$)|[\w.-]+:\d{1,5}([/#]|$)|\[[\da-f:]+\]", re.I)

@@ -86,6 +86,38 @@ async def test_a_replay_tells_the_same_account():
     assert (again.saved, again.usage.calls, again.usage_total.calls) == (2, 0, first.usage_total.calls)
 
 
+@pytest.mark.parametrize("limited", ["mindstorm", "phase"])
+async def test_calls_that_a_limit_of_seconds_cuts_off_are_spent_and_a_replay_says_so_too(limited):
+    trace = MemoryTrace()
+    agent, seats = queued(2, "never", "never", "cat")
+    phase = vote(wait="all", seconds=0.05 if limited == "phase" else None)
+    limits = Limits(seconds=0.05) if limited == "mindstorm" else None
+    async with panel(seats, (phase,), limits=limits, trace=trace) as society:
+        for now in (2, 0):
+            verdict = await society.ask("What?", choices=CHOICES)
+            assert [one.cause for one in verdict.abstained] == ["no answer in time"] * 3
+            assert (verdict.saved, verdict.usage.calls, verdict.usage_total.calls) == (0, now, 2)
+    assert agent.begun == ["m0", "m1"]
+
+
+async def test_calls_cut_off_stay_spent_when_the_member_is_asked_again():
+    trace = MemoryTrace()
+    agent, seats = queued(2, "never", "cat")
+    async with panel(seats, (vote(wait="all", seconds=0.05),), trace=trace) as society:
+        await society.ask("What?", choices=CHOICES)
+        society.retry_failed = True
+        again = await society.ask("What?", choices=CHOICES)
+        agent.says["m0"] = "dog"
+        last = await society.ask("What?", choices=CHOICES)
+        society.retry_failed = False
+        replay = await society.ask("What?", choices=CHOICES)
+    assert [(one.usage.calls, one.usage_total.calls) for one in (again, last, replay)] == [
+        (1, 3),
+        (1, 4),
+        (0, 4),
+    ]
+
+
 async def test_what_waits_for_the_model_gives_back_what_it_had_reserved():
     class Priced(Queued):
         def cost(self, turn):

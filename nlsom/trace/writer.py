@@ -83,6 +83,7 @@ class Writer:
         self._ends: dict[str, tuple[int, bytes]] = {}
         self._version = 0
         self.failed: TraceError | None = None
+        self.closed = False
 
     def append(self, record: Record) -> None:
         """Appends a record to a mindstorm that the file holds.
@@ -119,10 +120,12 @@ class Writer:
             safe: Whether to wait until what was told before, and this, is committed.
 
         Raises:
-            TraceError: What `do` raises; or the file cannot be opened, read or written.
+            TraceError: What `do` raises; or the file cannot be opened, read or written, or was closed.
         """
         if self.failed is not None:
             raise self.failed
+        if self.closed:  # Else whoever comes late would open the file again, and nobody would close it.
+            raise TraceError("the trace is closed")
         if self._thread is None:
             self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
             self._thread.start()
@@ -132,6 +135,7 @@ class Writer:
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file."""
+        self.closed = True
         thread, self._thread = self._thread, None
         if thread is not None:
             self._tell(None)
@@ -165,7 +169,8 @@ class Writer:
     def _own(self) -> None:
         try:
             connection = self._connect()
-        except (sqlite3.Error, OSError, TraceError) as error:
+        except Exception as error:  # noqa: BLE001
+            # Whatever it is: if this thread ended without a word, they would wait for ever.
             self.failed = self._explained(error)
             self._refuse(self.failed)
             return
@@ -176,8 +181,7 @@ class Writer:
                 ended = None in batch
                 try:
                     self._commit(connection, batch)
-                except Exception as error:  # noqa: BLE001
-                    # Whatever it is: if this thread ended without a word, they would wait for ever.
+                except Exception as error:  # noqa: BLE001 (as above)
                     self.failed = self._explained(error)
                     _settle([(item, self.failed) for item in batch if isinstance(item, _Call)])
                     if not ended:
