@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, PositiveInt
@@ -16,6 +17,8 @@ from pydantic import Field, JsonValue, PositiveInt
 from nlsom.choosing import ApprovalForm, ChoiceForm, Constraint, RankingForm, Reading, ScoresForm, labels_for
 from nlsom.message import Choice, Frozen
 from nlsom.reading import read_number, read_yes_no
+
+_STARTS = 200  # brackets of a text at which JSON may begin
 
 
 class TextForm(Frozen):
@@ -106,13 +109,12 @@ class JsonForm(Frozen):
     def read(self, text: str) -> Reading:
         """Takes the first JSON object or array in the text."""
         decoder = json.JSONDecoder()
-        for at in (match.start() for match in re.finditer(r"[{\[]", text)):
+        for begins in islice(re.finditer(r"[{\[]", text), _STARTS):
             try:
-                value, end = decoder.raw_decode(text, at)
-            except ValueError:
+                _, end = decoder.raw_decode(text, begins.start())
+            except (ValueError, RecursionError):
                 continue
-            del value
-            return Reading(text[at:end], "JSON")
+            return Reading(text[begins.start() : end], "JSON")
         return Reading(None, "the text holds no JSON")
 
 

@@ -175,9 +175,9 @@ class Until(Frozen):
 
 
 class Repeat(Frozen):
-    """Phases that run again and again: the rounds of a mindstorm."""
+    """Phases that run again and again: the rounds of a mindstorm; at most 10,000, so that every run ends."""
 
-    repeat: NonNegativeInt
+    repeat: Annotated[int, Field(ge=0, le=10_000)]
     phases: tuple[Ask, ...] = Field(min_length=1)
     until: Until | None = None
 

@@ -157,6 +157,10 @@ def read(text: str, name: str) -> Source:
         at = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         hint = " (YAML wants spaces, not tabs)" if "\\t" in str(error.problem) else ""
         raise ConfigError([Fault(at, f"{error.problem or 'not YAML'}{hint}")]) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position].split("\n")
+        told = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
+        raise ConfigError([Fault(f"{name}:{len(before)}:{len(before[-1]) + 1}", told)]) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigError([Fault(name, f"not YAML: {error}")]) from None
     reader = _Reader(Source(name, {}))
@@ -184,7 +188,7 @@ def plain(value: Mapping[str, object]) -> Source:
 def _copied(value: object) -> object:
     if isinstance(value, Mapping):
         items = cast("Mapping[Hashable, object]", value)
-        return {str(key): _copied(inner) for key, inner in items.items()}
+        return {whole(str(key)): _copied(inner) for key, inner in items.items()}
     if isinstance(value, list | tuple):
         return [_copied(inner) for inner in cast("list[object]", value)]
     return whole(value) if isinstance(value, str) else value
@@ -222,9 +226,14 @@ class _Reader:
             at = f"{self.source.name}:{key.start_mark.line + 1}:{key.start_mark.column + 1}"
             if not isinstance(key, yaml.ScalarNode):
                 self.faults.append(Fault(at, "a key has to be plain text"))
-            elif key.value in tree:
-                self.faults.append(Fault(at, f"the key {key.value!r} stands here twice"))
+            elif key.tag == "tag:yaml.org,2002:merge":
+                told = (
+                    "merge keys (`<<`) are not read: write the keys out, or give the whole value by an alias"
+                )
+                self.faults.append(Fault(at, told))
+            elif (name := whole(str(key.value))) in tree:
+                self.faults.append(Fault(at, f"the key {name!r} stands here twice"))
             else:
-                self.source.keys[(*path, key.value)] = at.removeprefix(self.source.name + ":")
-                tree[key.value] = self.value(inner, (*path, key.value))
+                self.source.keys[(*path, name)] = at.removeprefix(self.source.name + ":")
+                tree[name] = self.value(inner, (*path, name))
         return tree

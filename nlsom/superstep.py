@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from nlsom.agent import checked
 from nlsom.budget import Budget, Calls, Cost, Priced, calling, spending
-from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, words_of
+from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, cause_of
 from nlsom.event import Abstained, Asked, Spoke
 from nlsom.form import Form
 from nlsom.journal import Closing
@@ -70,6 +71,8 @@ class Superstep:
         self._tasks: list[asyncio.Task[None]] = []
         self._failed: NlsomError | None = None
         self._metered = not storm.budget.unlimited
+        # Whether a turn may be cut off while others count.
+        self._cuts = step.ask.wait != "all" or step.ask.seconds is not None or storm.deadline is not None
 
     async def run(self) -> None:
         """Asks what has no outcome yet, waits as the phase says, and appends in declaration order.
@@ -85,6 +88,7 @@ class Superstep:
         stored = None if again else earlier
         if earlier is not None:
             self._in_flight = dict(earlier.in_flight)
+            storm.total.calls += sum(earlier.in_flight.values())
         asked = self._turns
         if storm.journal.kept or self._metered:
             asked = self._plan(await self._recall(stored), stored)
@@ -144,7 +148,7 @@ class Superstep:
         spent = Cost()
         if record.kind == "replied":
             if not storm.journal.holds(turn.key):
-                self._tell("reused", turn)
+                self._tell("reused", turn, record.body)
             said = read_stored(Said, record.body)
             self._heard(at, turn, said, record.body, again=True)
             spent = Cost(said.usage.calls, said.usage.tokens)
@@ -153,24 +157,39 @@ class Superstep:
             if cause.startswith(REFUSED):
                 storm.cut = cause.removeprefix(REFUSED)
             elif self._metered:
-                spent = self._price(at, turn)
+                spent = self._reserved(at, turn)
             self._miss(at, turn, cause)
         else:
             self._waiting.discard(at)
-            calls = self._in_flight.get(turn.member.name)
-            if calls is None:
+            if turn.member.name not in self._in_flight:
                 storm.saved += 1
             else:
-                storm.total.calls += calls
-                spent = self._price(at, turn) if self._metered else spent
+                spent = self._reserved(at, turn) if self._metered else spent
         if self._metered:
             storm.budget.take(spent)
 
     # Budgets
 
     def _price(self, at: int, turn: Turn) -> Cost:
+        """The most that a turn can cost.
+
+        Raises:
+            Exception: Whatever the agent raises: it is the agent's own code, as much as what it says.
+        """
         agent = self._storm.agents[at]
-        return agent.cost(turn) if isinstance(agent, Priced) else Cost()
+        if not isinstance(agent, Priced):
+            return Cost()
+        cost = cast("object", agent.cost(turn))
+        if not isinstance(cost, Cost):
+            raise TypeError(f"the agent's cost is {type(cost).__name__}, not Cost")
+        return cost
+
+    def _reserved(self, at: int, turn: Turn) -> Cost:
+        """What an earlier run took for a turn; nothing, if the agent could not say."""
+        try:
+            return self._price(at, turn)
+        except Exception:  # noqa: BLE001
+            return Cost()  # Then the turn was never begun: the abstention says why.
 
     def _reserve(self, at: int, turn: Turn) -> bool:
         """Takes the most that a turn can cost from the budget; a refused turn is recorded."""
@@ -180,8 +199,8 @@ class Superstep:
         try:
             cost = self._price(at, turn)
         except Exception as error:  # noqa: BLE001
-            # The agent's own code, as much as what it says: the same policy holds.
-            self._fail(at, turn, _cause(error))
+            # As with what it says, the policy of the society's file holds.
+            self._fail(at, turn, cause_of(error))
             return False
         limit = None
         if cost != Cost():
@@ -245,7 +264,7 @@ class Superstep:
             # Told before it runs: whoever takes this up after a crash must not run it twice.
             self._tell("intent", turn)
             await storm.journal.durable()
-        if self._step.ask.wait != "all":  # Only then a turn can be cut off while others count.
+        if self._cuts:
             calls = self._calls[at] = Calls(parent=calling.get())
             calling.set(calls)
         meter = self._meters.get(at)
@@ -262,7 +281,7 @@ class Superstep:
         except BaseException as error:  # noqa: BLE001
             # The one place where a member's failure meets the policy of the society's file. A panic in a
             # library written in Rust is no `Exception`.
-            self._fail(at, turn, _cause(error))
+            self._fail(at, turn, cause_of(error))
             return
         if answer is None:
             self._abstain(at, turn, "nothing to say")
@@ -299,13 +318,13 @@ class Superstep:
 
     def _fail(self, at: int, turn: Turn, cause: str) -> None:
         """A member failed: the society's file says what that means."""
+        cause = whole(cause)
         if self._step.on_error == "raise":
             self._stop(MemberFailed(turn.member.name, turn.phase, turn.round, cause))
         else:
             self._abstain(at, turn, cause)
 
     def _abstain(self, at: int, turn: Turn, cause: str) -> None:
-        cause = whole(cause)
         self._tell("abstained", turn, cause.encode())
         self._miss(at, turn, cause)
         self._look()
@@ -350,36 +369,34 @@ class Superstep:
 
     async def _close(self) -> None:
         """Records that the phase ended early and who counted, before anything is made of it."""
-        reason = self.closed or ""
+        storm, reason = self._storm, self.closed or ""
         for at, turn in self._turns:
             if at not in self._waiting:
                 continue
+            in_flight = self._cut_off(at, turn)
             if reason in (LIMIT, LATE):
                 self._abstain(at, turn, "no answer in time")
-            else:
-                self._tell("cancelled", turn, reason.encode())
-                self._waiting.discard(at)
-                self._cut_off(at, turn)
+                continue
+            self._tell("cancelled", turn, reason.encode())
+            self._waiting.discard(at)
+            if not in_flight:  # Never begun, and so saved.
+                storm.saved += 1
+                if at in self._meters:
+                    self._meters[at].settle(Cost())
         counted = [turn.member.name for at, turn in self._turns if at in self.messages]
         closing = Closing(reason, in_flight=self._in_flight)
-        self._storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
-        await self._storm.journal.durable()
+        storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
+        await storm.journal.durable()
 
-    def _cut_off(self, at: int, turn: Turn) -> None:
-        """Counts a cancelled turn as what it was: in flight, and so spent, or never begun, and so saved."""
+    def _cut_off(self, at: int, turn: Turn) -> bool:
+        """Counts the calls of a turn that was cut off as spent; whether it was in flight at all."""
         storm, calls = self._storm, self._calls.get(at)
         if calls is None or calls.begun == 0:
-            storm.saved += 1
-            if at in self._meters:
-                self._meters[at].settle(Cost())
-            return
+            return False
         # A model that counts no calls was asked once, if there is a model.
         begun = int(isinstance(storm.agents[at], Priced)) if calls.begun is None else calls.begun
-        self._in_flight[turn.member.name] = begun
+        name = turn.member.name
+        self._in_flight[name] = self._in_flight.get(name, 0) + begun
         storm.now.calls += begun
         storm.total.calls += begun
-
-
-def _cause(error: BaseException) -> str:
-    told = words_of(error)
-    return f"{type(error).__name__}: {told}" if told else type(error).__name__
+        return True

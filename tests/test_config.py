@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 import textwrap
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nlsom
 from nlsom import config
@@ -72,6 +77,43 @@ class TestFaults:
             assert any(one.startswith(place) and what in fault for one, fault in where.items()), (place, told)
         assert told == sorted(told, key=lambda fault: int(fault.removeprefix(f"{path}:").split(":")[0]))
 
+    def test_a_fault_within_rounds_hides_no_other_and_makes_none_up(self, tmp_path):
+        path = written(
+            tmp_path,
+            """\
+            name: s
+            members:
+              a: {agent: script, says: x}
+            mindstorm:
+              - repeat: two
+                phases:
+                  - {ask: a, prompt: {text: Say.}, form: {text: {max_token: 5}}}
+                  - {ask: evryone, prompt: {text: Say.}, form: {chioce: {}}}
+                  - {ask: a, -rompt: {text: Say.}}
+              - {repeat: 2, ask: a, prompt: {text: Say.}}
+              - {repeat: 1000000000, phases: [{ask: a, prompt: {text: Say.}}]}
+            """,
+        )
+        told = [fault.removeprefix(f"{path}:") for fault in faults(path)]
+        for (place, what), fault in zip(
+            (
+                ("5:13", "integer"),
+                ("7:46", "unknown key 'max_token'"),
+                ("8:15", "did you mean 'everyone'?"),
+                ("8:52", "'chioce' found"),
+                ("9:9", "'prompt' is missing"),
+                ("9:18", "did you mean 'prompt'?"),
+                ("10:5", "'phases' is missing"),
+                ("10:17", "there are repeat, phases, until"),
+                ("10:25", "there are repeat, phases, until"),
+                ("11:14", "less than or equal to 10000"),
+            ),
+            told,
+            strict=True,
+        ):
+            assert fault.startswith(place), told
+            assert what in fault, told
+
     def test_words_that_yaml_would_retype_stay_words(self, tmp_path):
         path = written(
             tmp_path,
@@ -128,7 +170,6 @@ class TestFaults:
         ],
     )
     def test_each_fault_of_a_phase_says_what_is_wrong(self, changes, told):
-        import re
 
         assert any(re.search(told, fault, re.IGNORECASE) for fault in faults(self.phase(**changes)))
 
@@ -254,6 +295,19 @@ class TestSeats:
         society = self.eyes({"vlm": "http://localhost:1/v1#m"}, instead=[{"agent": "script", "says": "x"}])
         assert names(society) == ["eyes"]
 
+    @pytest.mark.parametrize(
+        ("where", "meant"),
+        [
+            ("127.0.0.1:9", "http://127.0.0.1:9/v1"),
+            ("localhost/api#m", "http://localhost/api#m"),
+            ("gpu-1.example:8000#qwen", "http://gpu-1.example:8000/v1#qwen"),
+        ],
+    )
+    def test_the_address_of_a_server_without_its_http_is_told(self, where, meant):
+        with pytest.raises(UsageError, match="begins with http:// or https://") as caught:
+            nlsom.load({**GOOD, "models": {"vlm": {"optional": "true"}}}, models={"vlm": where})
+        assert str(caught.value).endswith(f"did you mean --model vlm={meant}?")
+
     def test_a_model_that_the_society_does_not_know_is_told(self):
         with pytest.raises(UsageError, match="did you mean 'vlm'"):
             self.eyes({"vln": "http://localhost:1/v1"})
@@ -336,3 +390,51 @@ def test_the_schema_allows_the_short_ways_to_write(phase):
     jsonschema.validate(spec, schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**spec, "mindstrom": []}, schema())
+
+
+ODD = (
+    "",
+    "no",
+    "1e999",
+    "-1",
+    "[]",
+    "{}",
+    "{a: b}",
+    "*x",
+    "<<: *x",
+    "\t",
+    '"\\ud800"',
+    "{text: '{x'}",
+    "\x00",
+    "é",
+)
+_SHIPPED = {name: file.read_text(encoding="utf-8") for name, file in config.shipped().items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_damaged_society_file_is_read_or_told_of_with_places(data):
+    lines = data.draw(st.sampled_from(sorted(_SHIPPED.values()))).split("\n")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        words = list(re.finditer(r"[\w.]+", lines[at]))
+        how = data.draw(st.sampled_from(["gone", "twice", "further in", "replaced"]))
+        if how == "gone":
+            lines[at] = ""
+        elif how == "twice":
+            lines.insert(at, lines[at])
+        elif how == "further in":
+            lines[at] = "  " + lines[at]
+        elif words:
+            word = data.draw(st.sampled_from(words))
+            odd = data.draw(st.sampled_from(ODD))
+            lines[at] = lines[at][: word.start()] + odd + lines[at][word.end() :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.yaml"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        told = ()
+        try:
+            nlsom.load(path)
+        except ConfigError as error:
+            told = error.faults
+    assert all(re.fullmatch(rf"{re.escape(str(path))}:\d+:\d+", one.where) for one in told)

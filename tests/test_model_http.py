@@ -290,6 +290,7 @@ async def test_a_model_is_closed_with_the_last_who_opened_it():
     "url",
     [
         "ftp://a/v1",
+        "http://xn--/v1",
         "a:8000",
         "http://",
         "http://me:pw@a/v1",
@@ -419,6 +420,7 @@ async def test_a_fault_that_may_pass_is_tried_again(fault: Behaviour):
         (body(b"<html>"), ModelError, "something else than asked for: it is not JSON: b'<html>'"),
         (body(b"{}"), ModelError, "it has no `choices`"),
         (endless(), ModelError, "longer than 8 MiB"),
+        (ok("on " * 30_000), ModelError, "89,999 characters, where 8 tokens were asked for"),
     ],
 )
 async def test_a_fault_that_does_not_pass_ends_after_the_declared_retries(fault, error, told):

@@ -29,6 +29,7 @@ _WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
     "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
 )
+_MOST_TEXT = 65_536  # characters of a reply, above 256 for each token asked for: some servers heed no limit
 _SHARED = 128  # characters at the start of a prompt that say which task it is
 
 
@@ -210,7 +211,12 @@ class HttpModel:
         )
 
         def read(answer: bytes) -> tuple[Completion, bool]:
-            return wire.read_completion(answer, constraint, time.perf_counter() - started)
+            completion, cut = wire.read_completion(answer, constraint, time.perf_counter() - started)
+            if len(completion.text) > _MOST_TEXT + 256 * reply:
+                raise wire.MalformedError(
+                    f"a text of {len(completion.text):,} characters, where {reply} tokens were asked for"
+                )
+            return completion, cut
 
         try:
             await self._measure(served, text, reply, group)
@@ -314,11 +320,12 @@ class HttpModel:
 def _base_url(url: str) -> str:
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
+        host = parsed.host  # read only here: its Punycode may be none
+    except (httpx.InvalidURL, ValueError) as error:
         raise UsageError(f"{url!r} is not the address of a server: {error}") from None
     if parsed.userinfo:
         raise UsageError("the address of a server holds a password; put a key into the environment instead")
-    whole = parsed.scheme in ("http", "https") and parsed.host and not (parsed.query or parsed.fragment)
+    whole = parsed.scheme in ("http", "https") and host and not (parsed.query or parsed.fragment)
     if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
         raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
     return str(parsed).rstrip("/")

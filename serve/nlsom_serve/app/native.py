@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import StringConstraints
+from pydantic import AfterValidator, StringConstraints
 from starlette.responses import JSONResponse
 
 from nlsom import event, plugins
@@ -30,8 +31,39 @@ from nlsom_serve.app.told import told_event
 
 router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindstorms"])
 
-Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Id of a mindstorm.")]
-Key = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Key of a turn.")]
+
+def _hex(digits: int, error: Callable[[], ApiError]) -> AfterValidator:
+    """Lets lower-case hexadecimal digits through, so many."""
+    pattern = re.compile(f"[0-9a-f]{{{digits}}}")
+
+    def check(given: str) -> str:
+        if not pattern.fullmatch(given):
+            raise error()
+        return given
+
+    return AfterValidator(check)
+
+
+_LOOKS = "the id of a mindstorm is 16 hexadecimal digits, such as 00c0ffee00c0ffee"
+
+Id = Annotated[
+    str,
+    Path(description="Id of a mindstorm: 16 hexadecimal digits."),
+    _hex(16, lambda: not_found(f"there is no such mindstorm: {_LOOKS}", code="mindstorm_not_found")),
+]
+Key = Annotated[
+    str,
+    Path(description="Key of a turn: 64 hexadecimal digits."),
+    _hex(
+        64,
+        lambda: not_found("there is no such turn: its key is 64 hexadecimal digits", code="turn_not_found"),
+    ),
+]
+LastKnown = Annotated[
+    str,
+    Query(description="The last one that is known."),
+    _hex(16, lambda: bad(f"before: {_LOOKS}", param="before")),
+]
 
 
 class NewMindstorm(Strict):
@@ -109,9 +141,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
 async def list_mindstorms(
     house: TheHouse,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: Annotated[
-        str | None, Query(pattern="^[0-9a-f]{16}$", description="The last one that is known.")
-    ] = None,
+    before: LastKnown | None = None,
 ) -> MindstormList:
     """Lists mindstorms, those begun last first."""
     headers = await house.trace.latest(limit + 1, before=before)

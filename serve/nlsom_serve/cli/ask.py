@@ -105,6 +105,7 @@ def _run(society: str, question: str | None, choices: Sequence[str], options: As
     elif options.quiet:
         out.print(tame(verdict.answer or ""), markup=False, soft_wrap=True)
     else:
+        out.print()
         show_verdict(verdict)
     if verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
