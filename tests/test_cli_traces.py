@@ -142,5 +142,5 @@ def test_no_age_below_nothing_drops_what_is_there(nlsom):
 def test_what_can_be_no_file_is_refused_as_a_trace(nlsom, named):
     with pytest.raises(TraceError, match="is no file"):
         nlsom("ask", "panel.yaml", "What?", "--trace", named)
-    with pytest.raises(TraceError, match="no such trace"):
+    with pytest.raises(TraceError, match="is no file"):
         nlsom("replay", named)
