@@ -69,7 +69,7 @@ class Guard:
             await send(message)
 
         scope.setdefault("state", {})
-        body = _Body(self, scope, receive)
+        body = _Body(self, receive)
         try:
             self._check(scope, headers)
             await body.admit(headers)
@@ -125,8 +125,8 @@ class Guard:
 class _Body:
     """The receiving side of one request: its body, within the bounds."""
 
-    def __init__(self, guard: Guard, scope: Scope, receive: Receive) -> None:
-        self._guard, self._scope, self._receive = guard, scope, receive
+    def __init__(self, guard: Guard, receive: Receive) -> None:
+        self._guard, self._receive = guard, receive
         self._held = 0
         self._whole = False
         self._until = asyncio.get_running_loop().time() + guard.settings.body_seconds
