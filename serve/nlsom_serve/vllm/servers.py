@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from nlsom.errors import ModelUnavailable, UsageError
@@ -45,37 +45,30 @@ async def prepared(specs: Sequence[str], *, vllm: str | None = None) -> tuple[La
         ModelUnavailable: There is no vLLM where it was said to be.
     """
     command = await find_vllm(vllm) or ("vllm",)
-    return (await _prepared(await asyncio.to_thread(_all, specs), command))[0]
+    return tuple(launch for launch, _ in await _prepared(await asyncio.to_thread(_all, specs), command))
 
 
 async def _prepared(
     profiles: Sequence[Profile], command: tuple[str, ...]
-) -> tuple[tuple[Launch, ...], dict[str, Server]]:
-    """What would be run for profiles, and what is up, by name."""
+) -> list[tuple[Launch, Server | None]]:
+    """What would be run for profiles, each with the server of that name that is up already."""
     if not sys.platform.startswith("linux"):
         raise UsageError("servers are started on Linux only; elsewhere start one yourself and give its URL")
-    servers = await asyncio.to_thread(state.servers)
-    there = {server.name: server for server in servers}
-    taken = {server.port for server in servers}
-    launches = tuple(
-        prepare(_without_port(profile) if profile.name in there else profile, command, taken=taken)
-        for profile in profiles
-    )
-    return launches, there
+    servers = {server.name: server for server in await asyncio.to_thread(state.servers)}
+    taken = {server.port for server in servers.values()}
+    found: list[tuple[Launch, Server | None]] = []
+    for profile in profiles:
+        server = servers.get(profile.name)
+        found.append((prepare(_without_port(profile) if server else profile, command, taken=taken), server))
+    return found
 
 
-def _there(launch: Launch, there: Mapping[str, Server]) -> Server | None:
-    """The server that is up already.
-
-    Raises:
-        UsageError: It was started otherwise.
-    """
-    server = there.get(launch.profile.name)
+def _check_same(launch: Launch, server: Server | None) -> None:
+    """Refuses a server that is up, but was started otherwise."""
     if server is not None and server.config != launch.digest:
         raise UsageError(
             f"{server.name} is up with another configuration: nlsom models down {server.name} first"
         )
-    return server
 
 
 def _without_port(profile: Profile) -> Profile:
@@ -151,15 +144,14 @@ async def _start(
     if command is None:
         raise ModelUnavailable(NO_VLLM)
     profiles = await asyncio.to_thread(_all, specs)
-    launches, there = await _prepared(profiles, command)
-    for launch in launches:
-        _there(launch, there)  # what is wrong with the last is told before the first is started
+    for launch, server in await _prepared(profiles, command):
+        _check_same(launch, server)  # what is wrong with the last is told before the first is started
     servers: list[Server] = []
     for profile in profiles:
         # Nobody else may look between the look at names and ports and the state file of what is new.
         async with state.alone():
-            (launch,), there = await _prepared([profile], command)
-            server = _there(launch, there)
+            ((launch, server),) = await _prepared([profile], command)
+            _check_same(launch, server)
             if server is None:
                 await check(profile)
                 fresh.append(start(launch, detach=detach))
