@@ -17,10 +17,14 @@ PANEL = str(Path(__file__).parent / "societies" / "panel.yaml")
 NLSOM = [sys.executable, "-m", "nlsom_serve"]
 
 
-def nlsom(*words: str | Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+def nlsom(
+    *words: str | Path, home: Path | None = None, path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     if home is not None:
         env["NLSOM_HOME"] = str(home)
+    if path is not None:
+        env["PYTHONPATH"] = str(path)
     done = subprocess.run([*NLSOM, *map(str, words)], capture_output=True, text=True, timeout=300, env=env)
     assert "Traceback" not in done.stderr, done.stderr
     return done
@@ -172,6 +176,41 @@ def test_the_doctor_says_what_to_do_about_what_is_missing(tmp_path):
     missing = [row for row in told if "is not here" in row["told"]]
     assert missing
     assert all(row["do"].startswith("nlsom models pull") for row in missing)
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A folder with an installed distribution none of whose plugins can be imported."""
+    (tmp_path / "parrot.py").write_text("raise RuntimeError('no [seeds] left')")
+    info = tmp_path / "parrot-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: parrot\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[nlsom.agents]\nparrot = parrot:Parrot\n[nlsom.societies]\nbirds = parrot\nplain = json.decoder\n"
+    )
+    return tmp_path
+
+
+def test_the_doctor_names_plugins_that_cannot_be_imported(broken):
+    told = json.loads(nlsom("doctor", "--json", path=broken).stdout)
+    faults = [row["told"] for row in told if row["state"] == "bad" and row["what"] == "plugin"]
+    assert faults == [
+        "'parrot' (of agents) cannot be imported: RuntimeError: no [seeds] left",
+        "'birds' (of societies) cannot be imported: RuntimeError: no [seeds] left",
+        "'plain' (of societies) is no package, and so holds no society files",
+    ]
+    assert "RuntimeError: no [seeds] left" in nlsom("doctor", path=broken).stdout
+    assert "RuntimeError: no [seeds] left" in nlsom("agents", "list", path=broken).stdout
+
+
+def test_a_broken_package_of_societies_hurts_no_other(broken):
+    assert nlsom("ask", PANEL, "?", "-c", "cat,dog", "-q", path=broken).stdout == "cat\n"
+    listed = nlsom("societies", "list", "--json", path=broken)
+    assert "solo" in {row["society"] for row in json.loads(listed.stdout)}
+    assert "'birds' (of societies) cannot be imported" in listed.stderr
+    done = nlsom("ask", "parrots", "?", path=broken)
+    assert done.returncode == 2
+    assert "'birds' (of societies) cannot be imported: RuntimeError" in done.stderr
 
 
 def test_the_version_is_told():

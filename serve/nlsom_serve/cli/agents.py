@@ -11,7 +11,7 @@ from rich.table import Table
 from nlsom import plugins
 from nlsom.errors import NlsomError
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json
 
 app = typer.Typer(help="The agents that can sit in a society.", no_args_is_help=True)
 
@@ -28,7 +28,7 @@ def list_agents(json: AsJson = False) -> None:
         return
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for row in rows:
-        table.add_row(f"[bold]{row['agent']}[/]", row["about"])
+        table.add_row(f"[bold]{escape(row['agent'])}[/]", escape(row["about"]))
     out.print(table)
 
 

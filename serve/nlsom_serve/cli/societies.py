@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from nlsom import plugins
 from nlsom.config import load, shipped
 from nlsom.drawing import draw, draw_png
 from nlsom.errors import ConfigError, UsageError
@@ -47,11 +48,13 @@ def list_societies(json: AsJson = False) -> None:
     ]
     if json:
         print_json(rows)
-        return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(f"[bold]{row['society']}[/]", escape(row["about"]))
-    out.print(table)
+    else:
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for row in rows:
+            table.add_row(f"[bold]{escape(row['society'])}[/]", escape(row["about"]))
+        out.print(table)
+    for fault in plugins.sound("societies")[1]:
+        fail(fault)
 
 
 @app.command("show")
