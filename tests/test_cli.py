@@ -64,6 +64,12 @@ def test_what_models_up_would_run_is_shown_where_there_is_no_vllm(
     assert "vLLM is not installed" in done.stderr
 
 
+def test_programs_read_what_models_down_ended(tmp_path: Path):
+    assert json.loads(nlsom("models", "down", "--json", home=tmp_path).stdout) == []
+    done = nlsom("models", "up", "small-vlm", "--dry-run", "--json", home=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_a_tie_is_told_and_is_no_verdict():
     done = nlsom(
         "ask", PANEL, "What is it?", "-c", "cat,dog", "--set", "members.cy.says={answer: x, ballot: nothing}"
@@ -92,6 +98,7 @@ def test_a_tie_is_told_and_is_no_verdict():
         (["ask", PANEL, "?", "--trace", "no/such/folder/run.sqlite"], "cannot be opened"),
         (["ask", PANEL, " "], "the question is empty"),
         (["ask", PANEL, "?", "--choices", "cat, dog,cat"], "'cat' is there more than once"),
+        (["ask", PANEL, "?", "--choices", "cat"], "two options at least"),
         (["models", "path", "nothing"], "nothing"),
     ],
 )
@@ -228,6 +235,9 @@ def test_a_shell_completes_commands_and_the_names_of_societies():
 
     assert completed("nlsom rep").split() == ["replay"]
     assert completed("nlsom ask vqa-mon").split() == ["vqa-monarchy"]
+    assert completed("nlsom worker --society vqa-mon").split() == ["vqa-monarchy"]
+    assert completed("nlsom ask solo Q --image sample:c").split() == ["sample:coffee", "sample:cat"]
+    assert completed("nlsom ask solo Q --image c").split() == [], "the shell completes files then"
     script = subprocess.run(
         [sys.executable, "-c", "import sys; from nlsom_serve.main import main; sys.argv = ['nlsom']; main()"],
         capture_output=True,

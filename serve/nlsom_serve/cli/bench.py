@@ -53,10 +53,10 @@ app = typer.Typer(
 Societies = Annotated[
     list[str],
     typer.Argument(
-        metavar="SOCIETY…", help="Installed societies, or YAML files.", autocompletion=complete_society
+        metavar="SOCIETY", help="Installed societies, or YAML files.", autocompletion=complete_society
     ),
 ]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")]
 By = Annotated[Column, typer.Option("--by", help="Which score is compared.")]
 
 

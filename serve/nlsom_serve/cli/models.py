@@ -48,7 +48,7 @@ def list_models(json: AsJson = False) -> None:
 
 @app.command("pull")
 def pull_models(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", autocompletion=_complete)],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", autocompletion=_complete)],
     json: AsJson = False,
 ) -> None:
     """Fetches models into the cache; what is there already costs nothing.

@@ -23,7 +23,7 @@ from nlsom_serve.cli.whatif import what_if
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace.")],
     id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A mindstorm; the beginning of its id is enough.")
+        str | None, typer.Argument(metavar="ID", help="A mindstorm; the beginning of its id is enough.")
     ] = None,
     without: Annotated[
         list[str] | None,

@@ -26,7 +26,7 @@ def serve(
     societies: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOCIETY…", help="Installed societies, or YAML files.", autocompletion=complete_society
+            metavar="SOCIETY", help="Installed societies, or YAML files.", autocompletion=complete_society
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

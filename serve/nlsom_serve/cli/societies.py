@@ -168,7 +168,7 @@ def draw_society(
 
 @app.command("check")
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Society files.")], json: AsJson = False
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Society files.")], json: AsJson = False
 ) -> None:
     """Checks society files: everything that is wrong, each with file, line and column.
 

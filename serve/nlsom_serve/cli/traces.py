@@ -76,7 +76,7 @@ def show(file: TraceArgument, id: Id, json: AsJson = False) -> None:
 @app.command("export")
 def export(
     file: TraceArgument,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Mindstorms; all if none.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms; all if none.")] = None,
 ) -> None:
     """Prints mindstorms as JSON lines: a header, then a line a record; reused replies stand in full.
 
@@ -98,7 +98,7 @@ def export(
 @app.command("prune")
 def prune(
     file: TraceArgument,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Mindstorms to drop.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms to drop.")] = None,
     older_than: Annotated[
         float | None,
         typer.Option("--older-than", min=0, metavar="DAYS", help="Drops those begun longer ago."),
