@@ -129,6 +129,11 @@ def test_societies_are_listed_shown_and_checked(tmp_path):
     shown = nlsom("societies", "show", PANEL).stdout
     assert "up to 2 rounds, until 100% give the same 'answer':" in shown
     assert "verdict by plurality" in shown
+    solo = nlsom("societies", "show", "solo").stdout
+    assert "model llm: embedded qwen2.5-coder-1.5b" in solo
+    assert "model vlm: none; --model vlm=URL gives one" in solo
+    given = nlsom("societies", "show", "solo", "--model", "vlm=http://127.0.0.1:9/v1#m", "--json").stdout
+    assert json.loads(given)["models"]["vlm"] == {"url": "http://127.0.0.1:9/v1", "model": "m"}
     assert nlsom("societies", "check", PANEL).stdout.strip().endswith("good")
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: x\nmembers:\n  a: {agent: scripd}\nmindstorm:\n  - {ask: b, prompt: vote}\n")

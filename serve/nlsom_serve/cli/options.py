@@ -60,8 +60,8 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="What a model of the society's file is: a server's URL, profile:NAME (`nlsom models up`), or an "
-        "embedded model's name.",
+        help="Which model stands for a name of the society's (`nlsom societies show`): a server's URL, "
+        "profile:NAME (`nlsom models up`), or an embedded model's name.",
     ),
 ]
 Overrides = Annotated[
