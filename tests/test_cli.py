@@ -264,10 +264,11 @@ def test_every_command_shows_an_example_in_its_help():
         ]
         return [[*words, name] for name in names]
 
-    leaves = [leaf for top in commands() for leaf in (commands(*top) or [top])]
+    tops = commands()
+    leaves = [leaf for top in tops for leaf in (commands(*top) or [top])]
     assert len(leaves) > 12
-    for leaf in leaves:
-        assert "Example" in nlsom(*leaf, "--help").stdout, leaf
+    for words in ([], *tops, *leaves):
+        assert "Example" in nlsom(*words, "--help").stdout, words
 
 
 def test_a_run_with_a_trace_is_not_asked_again_and_is_replayed(tmp_path):

@@ -13,7 +13,9 @@ from nlsom.errors import NlsomError
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import escape, out, print_json
 
-app = typer.Typer(help="The agents that can sit in a society.", no_args_is_help=True)
+app = typer.Typer(
+    help="The agents that can sit in a society.\n\nExample: `nlsom agents list`", no_args_is_help=True
+)
 
 
 @app.command("list")

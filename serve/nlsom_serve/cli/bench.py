@@ -47,7 +47,9 @@ from nlsom_serve.cli.options import (
 from nlsom_serve.cli.screen import err, escape, out, print_json
 
 app = typer.Typer(
-    help="Societies over whole sets: official scores, paired comparisons, reports.", no_args_is_help=True
+    help="Societies over whole sets of questions: official scores, paired comparisons, reports."
+    "\n\nExample: `nlsom bench sets`",
+    no_args_is_help=True,
 )
 
 Societies = Annotated[

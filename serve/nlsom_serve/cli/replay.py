@@ -21,7 +21,7 @@ from nlsom_serve.cli.whatif import what_if
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `--trace FILE` kept it.")],
     id: Annotated[
         str | None, typer.Argument(metavar="ID", help="A mindstorm; the beginning of its id is enough.")
     ] = None,

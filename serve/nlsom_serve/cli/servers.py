@@ -104,7 +104,7 @@ def status(json: AsJson = False) -> None:
 
 
 def logs(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A server: `nlsom models status`.")],
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Goes on until the server has ended.")
     ] = False,

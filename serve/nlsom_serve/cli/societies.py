@@ -34,7 +34,10 @@ from nlsom_serve.cli.options import (
 )
 from nlsom_serve.cli.screen import escape, fail, out, print_json
 
-app = typer.Typer(help="Societies: what they are made of, and whether a file is right.", no_args_is_help=True)
+app = typer.Typer(
+    help="Societies: what they are made of, and whether a file is right.\n\nExample: `nlsom societies list`",
+    no_args_is_help=True,
+)
 
 
 @app.command("list")

@@ -23,9 +23,13 @@ from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import counted, escape, out, print_json
 
-app = typer.Typer(help="Traces: what they hold, and whether it is whole.", no_args_is_help=True)
+app = typer.Typer(
+    help="Traces, which `--trace FILE` keeps: what they hold, and whether they are whole."
+    "\n\nExample: `nlsom traces list run.sqlite`",
+    no_args_is_help=True,
+)
 
-TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace.")]
+TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `--trace FILE` kept it.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="A mindstorm; the beginning of its id is enough.")]
 
 
