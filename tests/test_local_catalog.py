@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from nlsom import home as where
-from nlsom.errors import ModelUnavailable, UsageError
+from nlsom.errors import ExtraMissing, ModelUnavailable, UsageError
 from nlsom_agents.local import catalog
+from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_agents.local.gguf import context_length
 from nlsom_serve.cli import app
@@ -135,6 +137,17 @@ async def test_a_model_that_is_not_in_the_cache_says_how_to_pull_it() -> None:
     with pytest.raises(ModelUnavailable, match="nlsom models pull smollm2-135m"):
         async with model:
             pass
+
+
+def test_without_the_engine_nothing_is_fetched_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("nlsom_agents.local.embedded.version", absent)
+    monkeypatch.setattr("nlsom_agents.local.embed.find_spec", lambda name: None)
+    for model in (Embedded("smollm2-135m"), Sentences()):
+        with pytest.raises(ExtraMissing, match=r"nlsom\[local\]"):
+            model.missing()
 
 
 async def test_a_file_the_engine_cannot_load_is_an_error_that_says_so(file: Path) -> None:

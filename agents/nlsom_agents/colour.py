@@ -64,7 +64,7 @@ class Palette:
 
 
 class Colour(Expert[Palette]):
-    """Names colours.
+    """Names the colours of a picture, of its centre and border, and of things in it.
 
     Of a thing that the detector finds, it takes the middle part of its box. Of a thing that is not found it
     takes the middle of the picture, if that has one colour which the border has not; else it cannot tell.

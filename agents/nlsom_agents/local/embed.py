@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,13 @@ class Sentences:
         self._encode: Callable[[list[str]], NDArray[np.float32]] | None = None
 
     def missing(self) -> str | None:
-        """The name to pull (`nlsom_agents.local.fetch.pull`) before texts can be embedded, if any."""
+        """The name to pull (`nlsom_agents.local.fetch.pull`) before texts can be embedded, if any.
+
+        Raises:
+            ExtraMissing: `nlsom[local]` is not installed.
+        """
+        if not all(map(find_spec, ("openvino", "tokenizers"))):
+            raise ExtraMissing("sentence vectors", "local")
         return catalog.missing(MODEL)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -82,7 +82,12 @@ class Embedded:
         return self._identity
 
     def missing(self) -> str | None:
-        """The name to pull (`nlsom_agents.local.fetch.pull`) before the model can be opened, if any."""
+        """The name to pull (`nlsom_agents.local.fetch.pull`) before the model can be opened, if any.
+
+        Raises:
+            ExtraMissing: The engine is not installed; better told before a gigabyte is fetched for it.
+        """
+        _engine_version()
         return catalog.missing(self.model)
 
     async def __aenter__(self) -> Self:

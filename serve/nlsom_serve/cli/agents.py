@@ -10,9 +10,11 @@ import typer
 from nlsom import plugins
 from nlsom.errors import NlsomError
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import out, print_json, table
+from nlsom_serve.cli.screen import escape, out, print_json, table
 
-app = typer.Typer(help="The agents that can sit in a society.", no_args_is_help=True)
+app = typer.Typer(
+    help="The agents that can sit in a society.\n\nExample: `nlsom agents list`", no_args_is_help=True
+)
 
 
 @app.command("list")
@@ -27,7 +29,7 @@ def list_agents(json: AsJson = False) -> None:
         return
     lines = table()
     for row in rows:
-        lines.add_row(f"[bold]{row['agent']}[/]", row["about"])
+        lines.add_row(f"[bold]{escape(row['agent'])}[/]", escape(row["about"]))
     out.print(lines)
 
 

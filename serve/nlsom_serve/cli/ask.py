@@ -59,7 +59,7 @@ def ask(
 ) -> None:
     """Asks a society a question, and shows it think.
 
-    Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
+    Example: `nlsom ask vqa-monarchy "What animal is this?" --image sample:cat --choices cat,dog,horse,bird`
     """
     if not question.strip():
         raise typer.BadParameter("the question is empty")
@@ -70,7 +70,7 @@ def ask(
 def caption(society: SocietyName, *, options: AskOptions) -> None:
     """Lets a society write the caption of a picture.
 
-    Example: `nlsom caption caption-monarchy --image coffee.jpg`
+    Example: `nlsom caption caption-monarchy --image sample:coffee`
     """
     if not options.image:
         raise typer.BadParameter("a caption needs a picture: --image PATH_OR_URL")

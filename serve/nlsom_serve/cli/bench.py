@@ -46,10 +46,12 @@ from nlsom_serve.cli.options import (
 from nlsom_serve.cli.screen import err, escape, out, print_json, table
 
 app = typer.Typer(
-    help="Societies over whole sets: official scores, paired comparisons, reports.", no_args_is_help=True
+    help="Societies over whole sets of questions: official scores, paired comparisons, reports."
+    "\n\nExample: `nlsom bench sets`",
+    no_args_is_help=True,
 )
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")]
 By = Annotated[Column, typer.Option("--by", help="Which score is compared.")]
 
 

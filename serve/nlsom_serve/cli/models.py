@@ -13,7 +13,10 @@ from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import escape, out, print_json, table
 
-app = typer.Typer(help="Models: the cache of embedded ones, and vLLM servers.", no_args_is_help=True)
+app = typer.Typer(
+    help="Models: the cache of embedded ones, and vLLM servers.\n\nExample: `nlsom models list`",
+    no_args_is_help=True,
+)
 for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
     app.command()(_command)
 
@@ -46,7 +49,10 @@ def list_models(json: AsJson = False) -> None:
 
 @app.command("pull")
 def pull_models(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", autocompletion=_complete)],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME", help="A model: `nlsom models list`.", autocompletion=_complete),
+    ],
     json: AsJson = False,
 ) -> None:
     """Fetches models into the cache; what is there already costs nothing.

@@ -24,12 +24,18 @@ from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.terminal import Terminal, people
-from nlsom_societies.samples import sample
+from nlsom_societies.samples import NAMES, sample
 
 
 def complete_society(incomplete: str) -> list[str]:
     """Names of installed societies, for the shell."""
     return [name for name in shipped() if name.startswith(incomplete)]
+
+
+def complete_picture(incomplete: str) -> list[str]:
+    """Names of the shipped pictures, once they are begun; else the shell completes files."""
+    names = [f"sample:{name}" for name in NAMES]
+    return [name for name in names if incomplete and name.startswith(incomplete)]
 
 
 SocietyName = Annotated[
@@ -41,7 +47,7 @@ SocietyName = Annotated[
 SocietyNames = Annotated[
     list[str],
     typer.Argument(
-        metavar="SOCIETY…", help="Installed societies, or YAML files.", autocompletion=complete_society
+        metavar="SOCIETY", help="Installed societies, or YAML files.", autocompletion=complete_society
     ),
 ]
 Images = Annotated[
@@ -50,7 +56,8 @@ Images = Annotated[
         "--image",
         "-i",
         metavar="PATH_OR_URL",
-        help="A picture, or sample:NAME for a shipped one; give it again for more.",
+        help=f"A picture; give it again for more. Shipped ones: {', '.join(f'sample:{n}' for n in NAMES)}.",
+        autocompletion=complete_picture,
     ),
 ]
 Models = Annotated[
@@ -59,7 +66,8 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="Fills a model of the society: a server's URL, profile:NAME, or an embedded model's name.",
+        help="Which model stands for a name of the society's (`nlsom societies show`): a server's URL, "
+        "profile:NAME (`nlsom models up`), or an embedded model's name.",
     ),
 ]
 Overrides = Annotated[
@@ -164,11 +172,13 @@ def read_choices(given: str | None) -> list[str]:
     """The options of a multiple choice.
 
     Raises:
-        UsageError: One is there twice, so that no vote could tell which is meant.
+        UsageError: There is one only, or one is there twice, so that no vote could tell which is meant.
     """
     options = [option.strip() for option in (given or "").split(",") if option.strip()]
     if twice := [option for option, number in Counter(options).items() if number > 1]:
         raise UsageError(f"--choices {given}: {twice[0]!r} is there more than once")
+    if given is not None and len(options) < 2:
+        raise UsageError(f"--choices {given}: write two options at least, by commas, such as cat,dog")
     return options
 
 
