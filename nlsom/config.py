@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -12,7 +13,7 @@ from nlsom import plugins
 from nlsom.blueprint import VerdictBy
 from nlsom.builder import Builder
 from nlsom.bus import Bus
-from nlsom.errors import ConfigError, NlsomError, UsageError
+from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
 from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
@@ -144,9 +145,16 @@ def read_value(text: str, told: str) -> Tree:
     """A value as a society file has it: `a` is text, `[a, b]` a list.
 
     Raises:
-        ConfigError: It is no YAML; `told` says where it stands.
+        ConfigError: It is no YAML, or more than a value; `told` says where it stands.
     """
-    return read(f"value: {text}", told).tree.get("value")
+    tree = read(f"value: {text}", told).tree
+    if len(tree) > 1:
+        raise ConfigError([Fault(told, "this is more than one value")])
+    return tree["value"]
+
+
+_ADDRESS = re.compile(r"(localhost|\d+(\.\d+){3})([:/#]|$)|[\w.-]+:\d{1,5}([/#]|$)|\[[\da-f:]+\]", re.I)
+"""How the address of a server begins that lacks its `http://`; no embedded model is called so."""
 
 
 def _give_model(source: Source, name: str, where: str) -> None:
@@ -163,5 +171,11 @@ def _give_model(source: Source, name: str, where: str) -> None:
         source.set(f"models.{name}", {"url": url, **({"model": model} if model else {})}, told=told)
     elif colon and kind in plugins.installed("models"):
         source.set(f"models.{name}", {kind: value}, told=told)
+    elif _ADDRESS.match(where):
+        address, sharp, model = where.partition("#")
+        meant = f"http://{address}{'' if '/' in address else '/v1'}{sharp}{model}"
+        raise UsageError(
+            f"{told}: a server's URL begins with http:// or https://; did you mean --model {name}={meant}?"
+        )
     else:
         source.set(f"models.{name}", {"embedded": where}, told=told)

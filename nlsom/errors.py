@@ -45,6 +45,12 @@ def words_of(error: BaseException) -> str:
         return ""
 
 
+def cause_of(error: BaseException) -> str:
+    """Why something failed: the error's class, and what it says of itself."""
+    told = words_of(error)
+    return f"{type(error).__name__}: {told}" if told else type(error).__name__
+
+
 class UsageError(NlsomError):
     """What the caller gave cannot be used as it is."""
 

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SerializeAsAny
 
-from nlsom.message import Frozen, Message, Usage
+from nlsom.errors import NlsomError, cause_of, words_of
+from nlsom.message import Frozen, Message, Usage, whole
 from nlsom.task.base import Task
 from nlsom.verdict import Abstention, Verdict
 
@@ -78,6 +79,14 @@ class Stopped(_Event):
 
     kind: Literal["stopped"] = "stopped"
     reason: str
+
+
+def stopped_by(mindstorm: str, error: BaseException) -> Stopped:
+    """The last event of a mindstorm that ended with an error; cancelled, where it is no `Exception`."""
+    if not isinstance(error, Exception):
+        return Stopped(mindstorm=mindstorm, reason="cancelled")
+    reason = words_of(error) if isinstance(error, NlsomError) else cause_of(error)
+    return Stopped(mindstorm=mindstorm, reason=whole(reason))
 
 
 class Lagged(_Event):

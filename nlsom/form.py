@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, PositiveInt
 
 from nlsom.choosing import ApprovalForm, ChoiceForm, Constraint, RankingForm, Reading, ScoresForm, labels_for
 from nlsom.message import Choice, Frozen
 from nlsom.reading import read_number, read_yes_no
+
+_STARTS = 200  # brackets of a text at which JSON may begin
 
 
 class TextForm(Frozen):
     """Free text; `short` asks for a word or a short phrase, as official VQA scores want it."""
 
     kind: Literal["text"] = "text"
-    max_tokens: Annotated[int, Field(ge=1)] = 160
+    max_tokens: PositiveInt = 160
     short: bool = False
 
     def instruct(self) -> str:
@@ -93,7 +96,7 @@ class JsonForm(Frozen):
 
     kind: Literal["json"] = "json"
     json_schema: dict[str, JsonValue]
-    max_tokens: Annotated[int, Field(ge=1)] = 400
+    max_tokens: PositiveInt = 400
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""
@@ -106,13 +109,12 @@ class JsonForm(Frozen):
     def read(self, text: str) -> Reading:
         """Takes the first JSON object or array in the text."""
         decoder = json.JSONDecoder()
-        for at in (match.start() for match in re.finditer(r"[{\[]", text)):
+        for begins in islice(re.finditer(r"[{\[]", text), _STARTS):
             try:
-                value, end = decoder.raw_decode(text, at)
-            except ValueError:
+                _, end = decoder.raw_decode(text, begins.start())
+            except (ValueError, RecursionError):
                 continue
-            del value
-            return Reading(text[at:end], "JSON")
+            return Reading(text[begins.start() : end], "JSON")
         return Reading(None, "the text holds no JSON")
 
 
@@ -128,7 +130,7 @@ class GrammarForm(Frozen):
 
     kind: Literal["grammar"] = "grammar"
     grammar: Annotated[str, Field(pattern=r"(?m)^\s*root\s*::=")]
-    max_tokens: Annotated[int, Field(ge=1)] = 160
+    max_tokens: PositiveInt = 160
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import Self
 
 from nlsom.bus.contract import Bus
-from nlsom.errors import NlsomError
-from nlsom.event import Event
+from nlsom.errors import NlsomError, NoVerdict
+from nlsom.event import Decided, Event, stopped_by
 from nlsom.scheduler import Scheduler
 from nlsom.verdict import Verdict
 
@@ -23,29 +22,47 @@ class Mindstorm:
     def __init__(self, scheduler: Scheduler, bus: Bus) -> None:
         self.id = scheduler.id
         self._scheduler, self._bus = scheduler, bus
-        self._stack = AsyncExitStack()
         self._events: AsyncIterator[Event] | None = None
+        self._begun = asyncio.Event()
+        self._told = False
         self._running: asyncio.Task[Verdict] | None = None
 
     async def __aenter__(self) -> Self:
-        self._events = await self._stack.enter_async_context(self._bus.listen(self.id))
-        self._running = asyncio.create_task(self._scheduler.run(), name=f"mindstorm {self.id}")
+        self._running = asyncio.create_task(self._run(), name=f"mindstorm {self.id}")
         return self
+
+    async def _run(self) -> Verdict:
+        try:
+            # Only then its events are its own: another may be at work on the same mindstorm of a trace.
+            async with self._scheduler as scheduler, self._bus.listen(self.id) as self._events:
+                self._begun.set()
+                return await scheduler.run()
+        finally:
+            self._begun.set()
 
     async def __aexit__(self, *_: object) -> None:
         assert self._running is not None
-        try:
-            self._running.cancel()
-            # Its error, if any, was told by `verdict()` and by the last event.
-            await asyncio.gather(self._running, return_exceptions=True)
-        finally:
-            await self._stack.aclose()
+        self._running.cancel()
+        # Its error, if any, was told by `verdict()` and by the last event.
+        await asyncio.gather(self._running, return_exceptions=True)
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        if self._events is None:
-            raise NlsomError("open the mindstorm first: `async with society.mindstorm(task) as storm:`")
-        async for event in self._events:
-            yield event
+        running = self._opened()
+        await self._begun.wait()
+        if self._events is not None and not self._told:
+            async for event in self._events:
+                self._told = event.kind in ("decided", "stopped")
+                yield event
+        if self._told:
+            return
+        # It could not begin, or its bus was closed, and the events with it.
+        self._told = True
+        await asyncio.wait([running])
+        error = asyncio.CancelledError() if running.cancelled() else running.exception()
+        if error is None:
+            yield Decided(mindstorm=self.id, verdict=running.result())
+        else:
+            yield stopped_by(self.id, error)
 
     async def verdict(self) -> Verdict:
         """Waits for the verdict.
@@ -53,6 +70,13 @@ class Mindstorm:
         Raises:
             NlsomError: The mindstorm stopped without one.
         """
+        running = self._opened()
+        await asyncio.wait([running])
+        if running.cancelled():  # Not who waits here: a `CancelledError` would end its task without a word.
+            raise NoVerdict(f"mindstorm {self.id} was cancelled: its block was left before it had a verdict")
+        return running.result()
+
+    def _opened(self) -> asyncio.Task[Verdict]:
         if self._running is None:
             raise NlsomError("open the mindstorm first: `async with society.mindstorm(task) as storm:`")
-        return await asyncio.shield(self._running)
+        return self._running

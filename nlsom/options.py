@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from nlsom.errors import ConfigError, Fault
 from nlsom.source import Path_, Source, Tree, has, inner
@@ -43,9 +45,8 @@ def bind(
     """
     skipped = set(given)
     fields: dict[str, Any] = {}
-    hints = get_type_hints(
-        factory if not inspect.isclass(factory) or dataclasses.is_dataclass(factory) else factory.__init__
-    )
+    declared = inspect.isclass(factory) and not dataclasses.is_dataclass(factory)
+    hints = get_type_hints(factory.__init__ if declared else factory, include_extras=True)
     for name, parameter in parameters(factory).items():
         if name not in skipped and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             default = ... if parameter.default is _MISSING else parameter.default
@@ -57,6 +58,23 @@ def bind(
     except ValidationError as error:
         raise ConfigError(faults(error, source, path, {(): shape})) from None
     return {name: getattr(read, name) for name in read.model_fields_set}
+
+
+def problems(error: ValidationError) -> list[ErrorDetails]:
+    """What pydantic found wrong, once each.
+
+    A list is too short to it since it leaves faulty items out; a mapping is none of the words that may stand
+    there too. Other problems tell what is meant.
+    """
+    found = error.errors(include_url=False)
+    within = Counter(one["loc"][:end] for one in found for end in range(len(one["loc"])))
+
+    def echoes(one: ErrorDetails) -> bool:
+        if one["type"] == "literal_error":
+            return not isinstance(one["input"], str) and within[one["loc"][:-1]] > 1
+        return one["type"] == "too_short" and within[one["loc"]] > 0
+
+    return [one for one in found if not echoes(one)]
 
 
 def faults(
@@ -71,20 +89,15 @@ def faults(
         shapes: The models by path pattern (`*` for a number), to say what an unknown key may have meant.
     """
     told: dict[tuple[Path_, str], Fault] = {}
-    problems = error.errors(include_url=False)
-    for problem in problems:
-        inside = [p["loc"] for p in problems if len(p["loc"]) > len(problem["loc"])]
-        if problem["type"] == "too_short" and any(
-            loc[: len(problem["loc"])] == problem["loc"] for loc in inside
-        ):
-            continue  # Pydantic does not count the faulty items of a list; they are told themselves.
+    for problem in problems(error):
         # Pydantic names the branches of unions on the way; they are no part of the file.
         at = path + tuple(step for step in problem["loc"] if not str(step).startswith("<"))
         at = _known(source, at)
         if problem["type"] == "extra_forbidden":
             key = str(problem["loc"][-1])
             place = tuple("*" if isinstance(step, int) else step for step in at[len(path) : -1])
-            fault = source.fault((*at[:-1], key), _unknown(key, shapes.get(place)), key=True)
+            branch = shapes.get((*place, *map(str, problem["loc"][-2:-1])))
+            fault = source.fault((*at[:-1], key), _unknown(key, branch or shapes.get(place)), key=True)
             told.setdefault((at, key), fault)
         else:
             what = _say(problem["type"], problem["msg"], problem.get("input"), str(problem["loc"][-1:]))

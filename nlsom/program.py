@@ -48,7 +48,9 @@ class Seating:
             )
         if found := named or role:
             return found
-        known = {member.name for member in self.members} | {member.role for member in self.members}
+        known = (
+            {"everyone"} | {member.name for member in self.members} | {member.role for member in self.members}
+        )
         near = difflib.get_close_matches(selector, sorted(known | set(self.groups)), 1)
         raise UsageError(
             f"no member or role is called {selector!r}" + (f"; did you mean {near[0]!r}?" if near else "")

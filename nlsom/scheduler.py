@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Self
 
 from nlsom.agent import Agent
 from nlsom.budget import Budget, spending
 from nlsom.bus.contract import Bus
-from nlsom.errors import NlsomError
-from nlsom.event import Decided, RoundClosed, Started, Stopped
+from nlsom.event import Decided, RoundClosed, Started, stopped_by
 from nlsom.form import Form
 from nlsom.journal import Closing, Journal
 from nlsom.media import MediaStore
@@ -32,6 +32,9 @@ from nlsom.voting import decide, form_of, is_over
 
 class Scheduler:
     """One mindstorm: a program, a task and a seed.
+
+        async with scheduler:  # waits while another is at work on the same mindstorm of the same trace
+            verdict = await scheduler.run()
 
     Args:
         program: What it runs.
@@ -81,6 +84,13 @@ class Scheduler:
         self._closed_rounds = 0
         self._began = time.perf_counter()
 
+    async def __aenter__(self) -> Self:
+        await self._journal.open(self._program, self._task, seed=self._seed, built=self._built)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._journal.leave()
+
     async def run(self) -> Verdict:
         """Runs the mindstorm to its verdict.
 
@@ -88,28 +98,23 @@ class Scheduler:
             MemberFailed: A member failed and the society's file says `on_error: raise`.
             TraceError: The trace cannot be written; what it holds already stays.
         """
-        ended = "cancelled"
         token = spending.set(self._storm.budget)
         try:
             verdict = await self._run()
-            ended = ""
             if self._bus.observed:
                 self._bus.publish(Decided(mindstorm=self.id, verdict=verdict))
             return verdict
-        except Exception as error:
-            ended = str(error) if isinstance(error, NlsomError) else f"{type(error).__name__}: {error}"
+        except BaseException as error:
+            if self._bus.observed:
+                self._bus.publish(stopped_by(self.id, error))
             raise
         finally:
             spending.reset(token)
-            if ended and self._bus.observed:
-                self._bus.publish(Stopped(mindstorm=self.id, reason=ended))
-            await self._journal.leave()
 
     async def _run(self) -> Verdict:
         program = self._program
         if program.limits.seconds is not None:
             self._storm.deadline = asyncio.get_running_loop().time() + program.limits.seconds
-        await self._journal.open(program, self._task, seed=self._seed, built=self._built)
         if self._bus.observed:
             self._bus.publish(
                 Started(

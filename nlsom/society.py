@@ -56,6 +56,7 @@ class Society(Blueprint):
     def __post_init__(self) -> None:
         self.program = Compiler(self).program()
         self._built = ""
+        self._taken = False
         self._stack: AsyncExitStack | None = None
         self._bus: Bus | None = None
 
@@ -66,16 +67,22 @@ class Society(Blueprint):
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
+            self._take(stack)
             if self.bus is None:
                 for part in self.parts():
                     await stack.enter_async_context(part)
             await self._open(stack)
         return self
 
+    def _take(self, stack: AsyncExitStack) -> None:
+        """Takes the society until `stack` is closed; before its parts are opened, which may be in use."""
+        if self._taken:
+            raise NlsomError(f"society {self.name!r} is open already")
+        self._taken = True
+        stack.callback(setattr, self, "_taken", False)
+
     async def _open(self, stack: AsyncExitStack) -> None:
         """Hosts the agents, which are open by now; the society closes what `stack` holds."""
-        if self._stack is not None:
-            raise NlsomError(f"society {self.name!r} is open already")
         if self.bus is None:
             self._bus = MemoryBus()
             stack.push_async_callback(self._bus.close)
@@ -182,7 +189,8 @@ class Society(Blueprint):
             question = await self.make_task(
                 question, images=images, choices=choices, context=context, extra=extra
             )
-        return await self._scheduler(self._opened(), question, seed).run()
+        async with self._scheduler(self._opened(), question, seed) as scheduler:
+            return await scheduler.run()
 
     async def make_task(
         self,
@@ -286,6 +294,8 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
         NlsomError: One of them is open already.
     """
     async with AsyncExitStack() as stack:
+        for society in societies:
+            society._take(stack)  # pyright: ignore[reportPrivateUsage]
         parts = [part for society in societies if society.bus is None for part in society.parts()]
         for part in {id(part): part for part in parts}.values():
             await stack.enter_async_context(part)

@@ -6,12 +6,15 @@ was written, and the type of the field it goes to decides what it means.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
 
 import yaml
+from pydantic import BeforeValidator, JsonValue
 
 from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.message import whole
@@ -69,6 +72,29 @@ class Source:
         for known in [known for known in self.marks if known[: len(path)] == tuple(path)]:
             del self.marks[known]
         self.marks[tuple(path)] = told
+
+
+def as_json(value: object) -> object:
+    """What goes on to others as JSON, as a file has it: its scalars that are JSON are taken for that.
+
+    So `true`, `null` and `0.5` are what they say, `no`, `007` and `12:30` stay text, and the text `5` is
+    written `'"5"'`.
+    """
+    if isinstance(value, dict):
+        return {key: as_json(inner) for key, inner in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [as_json(inner) for inner in cast("list[object]", value)]
+    if not isinstance(value, str) or value[:1] in "[{" or value != value.strip():
+        return value
+    try:
+        scalar = json.loads(value)
+    except ValueError:
+        return value
+    return value if isinstance(scalar, float) and not math.isfinite(scalar) else scalar
+
+
+JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(as_json)]
+"""The type of an option of a plugin that is a JSON object."""
 
 
 def number(step: str) -> int | None:
@@ -131,6 +157,10 @@ def read(text: str, name: str) -> Source:
         at = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         hint = " (YAML wants spaces, not tabs)" if "\\t" in str(error.problem) else ""
         raise ConfigError([Fault(at, f"{error.problem or 'not YAML'}{hint}")]) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position].split("\n")
+        told = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
+        raise ConfigError([Fault(f"{name}:{len(before)}:{len(before[-1]) + 1}", told)]) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigError([Fault(name, f"not YAML: {error}")]) from None
     reader = _Reader(Source(name, {}))
@@ -158,7 +188,7 @@ def plain(value: Mapping[str, object]) -> Source:
 def _copied(value: object) -> object:
     if isinstance(value, Mapping):
         items = cast("Mapping[Hashable, object]", value)
-        return {str(key): _copied(inner) for key, inner in items.items()}
+        return {whole(str(key)): _copied(inner) for key, inner in items.items()}
     if isinstance(value, list | tuple):
         return [_copied(inner) for inner in cast("list[object]", value)]
     return whole(value) if isinstance(value, str) else value
@@ -196,9 +226,14 @@ class _Reader:
             at = f"{self.source.name}:{key.start_mark.line + 1}:{key.start_mark.column + 1}"
             if not isinstance(key, yaml.ScalarNode):
                 self.faults.append(Fault(at, "a key has to be plain text"))
-            elif key.value in tree:
-                self.faults.append(Fault(at, f"the key {key.value!r} stands here twice"))
+            elif key.tag == "tag:yaml.org,2002:merge":
+                told = (
+                    "merge keys (`<<`) are not read: write the keys out, or give the whole value by an alias"
+                )
+                self.faults.append(Fault(at, told))
+            elif (name := whole(str(key.value))) in tree:
+                self.faults.append(Fault(at, f"the key {name!r} stands here twice"))
             else:
-                self.source.keys[(*path, key.value)] = at.removeprefix(self.source.name + ":")
-                tree[key.value] = self.value(inner, (*path, key.value))
+                self.source.keys[(*path, name)] = at.removeprefix(self.source.name + ":")
+                tree[name] = self.value(inner, (*path, name))
         return tree

@@ -6,12 +6,21 @@ import copy
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PositiveInt,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from nlsom.errors import ConfigError, Fault
 from nlsom.message import Frozen
-from nlsom.options import faults
-from nlsom.phase import Ask, Hears, Limits, Positive, Repeat, Until
+from nlsom.options import faults, problems
+from nlsom.phase import Ask, Hears, Limits, Repeat, Until
 from nlsom.rights import Rights
 from nlsom.rules import TieBreak
 from nlsom.source import Path_, Source, Tree, has, inner
@@ -39,9 +48,9 @@ class MemberSpec(BaseModel):
     role: str | None = None
     persona: str = ""
     personas: tuple[str, ...] = ()
-    count: Positive = 1
+    count: PositiveInt = 1
     instead: tuple[str | MemberSpec, ...] = ()
-    limit: Positive | None = None
+    limit: PositiveInt | None = None
     sees: Literal["all", "share"] = "all"
 
     @model_validator(mode="after")
@@ -113,6 +122,7 @@ SHAPES: dict[Path_, type[BaseModel]] = {
     ("limits",): Limits,
     ("rights",): Rights,
     ("mindstorm", "*"): Ask,
+    ("mindstorm", "*", "<repeat>"): Repeat,
     ("mindstorm", "*", "hears"): Hears,
     ("mindstorm", "*", "until"): Until,
     ("mindstorm", "*", "phases", "*"): Ask,
@@ -137,19 +147,35 @@ def read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
         try:
             return SocietySpec.model_validate(tree), wrong
         except ValidationError as error:
-            told = faults(error, source, (), SHAPES)
-            wrong += [fault for fault in told if fault not in wrong]
-            mended = [_mend(tree, problem["loc"], problem["type"]) for problem in error.errors()]
-            if not any(mended):
+            told = [fault for fault in faults(error, source, (), SHAPES) if fault not in wrong]
+            wrong += told
+            # All places first: what one fault leaves out, another may be in too.
+            places = [
+                (*place, problem["type"] == "extra_forbidden")
+                for problem in problems(error)
+                if (place := _place(tree, problem["loc"], problem["type"])) is not None
+            ]
+            if not told or not places:
                 raise ConfigError(sorted(wrong, key=in_file_order)) from None
+            for mapping, key, unknown in places:
+                if key in _STAND_INS and not unknown:
+                    mapping[key] = copy.deepcopy(_STAND_INS[key])
+                else:
+                    mapping.pop(key, None)
 
 
-_STAND_INS: dict[str, Tree] = {"name": "unnamed", "ask": "everyone", "prompt": {"text": ""}}
+_STAND_INS: dict[str, Tree] = {
+    "name": "unnamed",
+    "ask": "everyone",
+    "prompt": {"text": ""},
+    "repeat": "1",
+    "phases": [{"ask": "everyone", "prompt": {"text": ""}}],
+}
 """What takes the place of a faulty or missing part without which the rest could not be checked."""
 
 
-def _mend(tree: Tree, loc: Sequence[str | int], kind: str) -> bool:
-    """Leaves a faulty key out of its mapping, or puts a stand-in there; False if neither can be done."""
+def _place(tree: Tree, loc: Sequence[str | int], kind: str) -> tuple[dict[str, Tree], str] | None:
+    """The mapping and key that a fault is in, to be left out or to get a stand-in; None if neither helps."""
     held: tuple[dict[str, Tree], str] | None = None
     for step in (step for step in loc if not str(step).startswith("<")):
         if not has(tree, step):
@@ -159,14 +185,7 @@ def _mend(tree: Tree, loc: Sequence[str | int], kind: str) -> bool:
         tree = inner(tree, step)
     if kind == "missing" and isinstance(tree, dict) and loc[-1] in _STAND_INS:
         held = (tree, str(loc[-1]))
-    if held is None or held[1] in ("members", "mindstorm"):
-        return False
-    mapping, key = held
-    if key in _STAND_INS:
-        mapping[key] = copy.deepcopy(_STAND_INS[key])
-    else:
-        del mapping[key]
-    return True
+    return None if held is None or held[1] in ("members", "mindstorm") else held
 
 
 def in_file_order(fault: Fault) -> tuple[str, int, int]:

@@ -17,7 +17,8 @@ from nlsom.budget import Cost
 from nlsom.event import RoundClosed
 from nlsom.message import Said, Usage
 from nlsom.model.limits import Limits as Slots
-from nlsom.phase import Ask, Inline, Limits
+from nlsom.phase import Ask, Inline, Limits, Repeat, Until
+from nlsom.task import VqaTask
 from nlsom.testing.agents import Failing, Saying, panel
 from nlsom.trace import MemoryTrace
 from nlsom.turn import Turn
@@ -85,6 +86,38 @@ async def test_a_replay_tells_the_same_account():
     assert (again.saved, again.usage.calls, again.usage_total.calls) == (2, 0, first.usage_total.calls)
 
 
+@pytest.mark.parametrize("limited", ["mindstorm", "phase"])
+async def test_calls_that_a_limit_of_seconds_cuts_off_are_spent_and_a_replay_says_so_too(limited):
+    trace = MemoryTrace()
+    agent, seats = queued(2, "never", "never", "cat")
+    phase = vote(wait="all", seconds=0.05 if limited == "phase" else None)
+    limits = Limits(seconds=0.05) if limited == "mindstorm" else None
+    async with panel(seats, (phase,), limits=limits, trace=trace) as society:
+        for now in (2, 0):
+            verdict = await society.ask("What?", choices=CHOICES)
+            assert [one.cause for one in verdict.abstained] == ["no answer in time"] * 3
+            assert (verdict.saved, verdict.usage.calls, verdict.usage_total.calls) == (0, now, 2)
+    assert agent.begun == ["m0", "m1"]
+
+
+async def test_calls_cut_off_stay_spent_when_the_member_is_asked_again():
+    trace = MemoryTrace()
+    agent, seats = queued(2, "never", "cat")
+    async with panel(seats, (vote(wait="all", seconds=0.05),), trace=trace) as society:
+        await society.ask("What?", choices=CHOICES)
+        society.retry_failed = True
+        again = await society.ask("What?", choices=CHOICES)
+        agent.says["m0"] = "dog"
+        last = await society.ask("What?", choices=CHOICES)
+        society.retry_failed = False
+        replay = await society.ask("What?", choices=CHOICES)
+    assert [(one.usage.calls, one.usage_total.calls) for one in (again, last, replay)] == [
+        (1, 3),
+        (1, 4),
+        (0, 4),
+    ]
+
+
 async def test_what_waits_for_the_model_gives_back_what_it_had_reserved():
     class Priced(Queued):
         def cost(self, turn):
@@ -132,6 +165,31 @@ async def test_many_voters_are_not_counted_anew_with_each_vote():
         verdict = await society.ask("What?", choices=CHOICES)
     assert (verdict.answer, verdict.saved) == ("cat", 315)
     assert len(looks) == 65
+
+
+async def test_a_vote_is_read_once_however_often_it_is_looked_whether_the_rest_still_matter(monkeypatch):
+    read, canonical = [], VqaTask.canonical
+    monkeypatch.setattr(
+        VqaTask, "canonical", lambda self, answer: read.append(answer) or canonical(self, answer)
+    )
+    agents = [Saying(CHOICES[at % 3]) for at in range(300)]
+    async with panel(agents, (vote(order="in_turn"),)) as society:
+        await society.ask(VqaTask(question="What?", choices=CHOICES))
+    assert len(read) <= 2 * 300, "once for all looks, and once for the verdict"
+
+
+async def test_long_talks_until_nobody_changes_read_only_the_last_answers(monkeypatch):
+    read, canonical = [], VqaTask.canonical
+    monkeypatch.setattr(
+        VqaTask, "canonical", lambda self, answer: read.append(answer) or canonical(self, answer)
+    )
+    wavering = Saying(lambda turn: CHOICES[turn.round % 2])
+    until = Until(unchanged=True, agreement=1.0, over="ballot")
+    talk = Repeat(repeat=50, until=until, phases=(vote(wait="all"),))
+    async with panel([wavering, Saying("fox")], (talk,)) as society:
+        verdict = await society.ask(VqaTask(question="What?", choices=CHOICES))
+    assert verdict.rounds == 50
+    assert len(read) <= 50 * 2 * 3 + 2, "each member's last answer for agreement, the last two for change"
 
 
 async def test_a_quorum_is_waited_for_even_when_it_is_certain():

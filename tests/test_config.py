@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 import textwrap
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nlsom
 from nlsom import config
 from nlsom.errors import ConfigError, UsageError
+from nlsom.source import as_json
 from nlsom.spec import schema
 
 GOOD = {
@@ -71,6 +77,43 @@ class TestFaults:
             assert any(one.startswith(place) and what in fault for one, fault in where.items()), (place, told)
         assert told == sorted(told, key=lambda fault: int(fault.removeprefix(f"{path}:").split(":")[0]))
 
+    def test_a_fault_within_rounds_hides_no_other_and_makes_none_up(self, tmp_path):
+        path = written(
+            tmp_path,
+            """\
+            name: s
+            members:
+              a: {agent: script, says: x}
+            mindstorm:
+              - repeat: two
+                phases:
+                  - {ask: a, prompt: {text: Say.}, form: {text: {max_token: 5}}}
+                  - {ask: evryone, prompt: {text: Say.}, form: {chioce: {}}}
+                  - {ask: a, -rompt: {text: Say.}}
+              - {repeat: 2, ask: a, prompt: {text: Say.}}
+              - {repeat: 1000000000, phases: [{ask: a, prompt: {text: Say.}}]}
+            """,
+        )
+        told = [fault.removeprefix(f"{path}:") for fault in faults(path)]
+        for (place, what), fault in zip(
+            (
+                ("5:13", "integer"),
+                ("7:46", "unknown key 'max_token'"),
+                ("8:15", "did you mean 'everyone'?"),
+                ("8:52", "'chioce' found"),
+                ("9:9", "'prompt' is missing"),
+                ("9:18", "did you mean 'prompt'?"),
+                ("10:5", "'phases' is missing"),
+                ("10:17", "there are repeat, phases, until"),
+                ("10:25", "there are repeat, phases, until"),
+                ("11:14", "less than or equal to 10000"),
+            ),
+            told,
+            strict=True,
+        ):
+            assert fault.startswith(place), told
+            assert what in fault, told
+
     def test_words_that_yaml_would_retype_stay_words(self, tmp_path):
         path = written(
             tmp_path,
@@ -127,7 +170,6 @@ class TestFaults:
         ],
     )
     def test_each_fault_of_a_phase_says_what_is_wrong(self, changes, told):
-        import re
 
         assert any(re.search(told, fault, re.IGNORECASE) for fault in faults(self.phase(**changes)))
 
@@ -253,9 +295,71 @@ class TestSeats:
         society = self.eyes({"vlm": "http://localhost:1/v1#m"}, instead=[{"agent": "script", "says": "x"}])
         assert names(society) == ["eyes"]
 
+    @pytest.mark.parametrize(
+        ("where", "meant"),
+        [
+            ("127.0.0.1:9", "http://127.0.0.1:9/v1"),
+            ("localhost/api#m", "http://localhost/api#m"),
+            ("gpu-1.example:8000#qwen", "http://gpu-1.example:8000/v1#qwen"),
+        ],
+    )
+    def test_the_address_of_a_server_without_its_http_is_told(self, where, meant):
+        with pytest.raises(UsageError, match="begins with http:// or https://") as caught:
+            nlsom.load({**GOOD, "models": {"vlm": {"optional": "true"}}}, models={"vlm": where})
+        assert str(caught.value).endswith(f"did you mean --model vlm={meant}?")
+
     def test_a_model_that_the_society_does_not_know_is_told(self):
         with pytest.raises(UsageError, match="did you mean 'vlm'"):
             self.eyes({"vln": "http://localhost:1/v1"})
+
+
+def test_scalars_of_json_are_taken_for_json_and_others_stay_text(tmp_path):
+    path = written(
+        tmp_path,
+        """
+        name: x
+        members: {mind: {agent: script, says: a}}
+        mindstorm:
+        - ask: mind
+          prompt: {text: Go.}
+          form:
+            json: {type: array, maxItems: 3, uniqueItems: true, items: {enum: [no, 007, 0.5, '"5"', null]}}
+        """,
+    )
+    (phase,) = nlsom.load(path).phases
+    assert phase.form.json_schema == {
+        "type": "array",
+        "maxItems": 3,
+        "uniqueItems": True,
+        "items": {"enum": ["no", "007", 0.5, "5", None]},
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "1e999", "-Infinity", " 5", "[1]", "12:30", "٣", "1_000", "0x10", ""]
+)
+def test_what_is_no_scalar_of_json_stays_text(text):
+    assert as_json([text]) == [text]
+
+
+@pytest.mark.parametrize(
+    ("model", "member"),
+    [
+        ({"url": "http://127.0.0.1:1/v1", "timeout": "-1"}, {}),
+        ({"url": "http://127.0.0.1:1/v1", "retries": "-1"}, {}),
+        ({"url": "http://127.0.0.1:1/v1", "thinking": "-1"}, {}),
+        ({"url": "http://127.0.0.1:1/v1", "concurrency": "0"}, {}),
+        ({"embedded": "smollm2-135m", "threads": "0"}, {}),
+        ({"scripted": "1"}, {"temperature": "-0.1"}),
+        ({"scripted": "1"}, {"top_p": "1.5"}),
+        ({"scripted": "1"}, {"max_tokens": "0"}),
+    ],
+)
+def test_options_that_make_no_sense_are_told_with_their_place(model, member):
+    member = {"agent": "chat", "model": "llm", **member}
+    where = f"members.mind.{list(member)[-1]}" if len(member) > 2 else f"models.llm.{list(model)[-1]}"
+    (fault,) = faults(with_(models={"llm": model}, members={"mind": member}))
+    assert fault.startswith(f"{where}: input should be ")
 
 
 @pytest.mark.parametrize("name", sorted(config.shipped()))
@@ -274,6 +378,7 @@ def test_every_shipped_society_keeps_to_the_published_schema(name):
         {"hears": {"label": ["answer", "vote"]}},
         {"form": {"text": {"max_tokens": 40}}},
         {"form": {"json": '{"type": "object"}'}},
+        {"form": {"json": {"type": "object"}}},
         {"form": "yes_no"},
     ],
 )
@@ -285,3 +390,51 @@ def test_the_schema_allows_the_short_ways_to_write(phase):
     jsonschema.validate(spec, schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**spec, "mindstrom": []}, schema())
+
+
+ODD = (
+    "",
+    "no",
+    "1e999",
+    "-1",
+    "[]",
+    "{}",
+    "{a: b}",
+    "*x",
+    "<<: *x",
+    "\t",
+    '"\\ud800"',
+    "{text: '{x'}",
+    "\x00",
+    "é",
+)
+_SHIPPED = {name: file.read_text(encoding="utf-8") for name, file in config.shipped().items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_damaged_society_file_is_read_or_told_of_with_places(data):
+    lines = data.draw(st.sampled_from(sorted(_SHIPPED.values()))).split("\n")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        words = list(re.finditer(r"[\w.]+", lines[at]))
+        how = data.draw(st.sampled_from(["gone", "twice", "further in", "replaced"]))
+        if how == "gone":
+            lines[at] = ""
+        elif how == "twice":
+            lines.insert(at, lines[at])
+        elif how == "further in":
+            lines[at] = "  " + lines[at]
+        elif words:
+            word = data.draw(st.sampled_from(words))
+            odd = data.draw(st.sampled_from(ODD))
+            lines[at] = lines[at][: word.start()] + odd + lines[at][word.end() :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.yaml"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        told = ()
+        try:
+            nlsom.load(path)
+        except ConfigError as error:
+            told = error.faults
+    assert all(re.fullmatch(rf"{re.escape(str(path))}:\d+:\d+", one.where) for one in told)

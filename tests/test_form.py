@@ -69,6 +69,8 @@ def test_up_to_26_options_have_letters_and_more_have_numbers():
         (ScoresForm(options=OPTIONS), "A=3, B=3", None),
         (JsonForm(json_schema={}), 'Here: {"a": [1]} ok', '{"a": [1]}'),
         (JsonForm(json_schema={}), "{broken", None),
+        (JsonForm(json_schema={}), "[" * 100_000, None),
+        (JsonForm(json_schema={}), '{"a": ' * 100_000, None),
         (TextForm(), "  ", None),
     ],
 )

@@ -338,6 +338,7 @@ async def test_what_is_no_http_is_an_error() -> None:
         ("https://pictures.example:99999/secret", "no port 99999"),
         ("https://pictures.example:port/secret", "not a URL"),
         ("http://[broken/secret", "not known"),
+        ("http://xn--/secret", "not a URL"),
         ("ftp://pictures.example/secret", "only http and https"),
         ("http://nowhere.example/secret", "not known"),
         ("http://empty.example/secret", "no address"),

@@ -104,6 +104,10 @@ def test_base64_that_is_none_is_refused(body: str) -> None:
     assert "base64 is not valid" in refused("data:image/png;base64," + body)
 
 
+def test_half_a_surrogate_pair_in_a_data_url_is_refused():
+    assert "no URL has" in refused("data:image/png;base64,\ud800")
+
+
 def test_a_data_url_without_a_comma_is_refused() -> None:
     assert "comma" in refused("data:image/png;base64")
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import nlsom
 from nlsom.errors import ModelError, ModelUnavailable, PromptTooLong, UsageError
 from nlsom.form import ChoiceForm, Form, GrammarForm, JsonForm, NumberForm, TextForm
 from nlsom.media import MediaStore
@@ -167,6 +168,31 @@ async def test_declared_constraints_win_over_what_the_server_says_of_itself():
         assert (await ask(model, form=ANIMALS)).text == "A"
 
 
+async def test_fields_of_a_file_are_json_and_null_leaves_one_out(tmp_path):
+    async with FaultyServer() as server:
+        file = tmp_path / "thinker.yaml"
+        file.write_text(f"""
+name: thinker
+task: general
+models:
+  llm:
+    url: {server.url}
+    pictures: 0
+    extra:
+      max_tokens: null
+      max_completion_tokens: 2000
+      chat_template_kwargs: {{enable_thinking: false}}
+members: {{mind: {{agent: chat, model: llm}}}}
+mindstorm: [{{ask: mind, prompt: solve}}]
+""")
+        async with nlsom.load(file) as society:
+            await society.ask("Why?")
+    asked = server.chats[-1].json
+    assert "max_tokens" not in asked
+    assert asked["max_completion_tokens"] == 2000
+    assert asked["chat_template_kwargs"] == {"enable_thinking": False}
+
+
 async def test_room_for_thinking_and_extra_fields_are_added_and_named_in_the_identity():
     extra = {"chat_template_kwargs": {"enable_thinking": False}}
     async with FaultyServer() as server, quick(server.url, thinking=100, extra=extra) as model:
@@ -264,6 +290,7 @@ async def test_a_model_is_closed_with_the_last_who_opened_it():
     "url",
     [
         "ftp://a/v1",
+        "http://xn--/v1",
         "a:8000",
         "http://",
         "http://me:pw@a/v1",
@@ -393,6 +420,7 @@ async def test_a_fault_that_may_pass_is_tried_again(fault: Behaviour):
         (body(b"<html>"), ModelError, "something else than asked for: it is not JSON: b'<html>'"),
         (body(b"{}"), ModelError, "it has no `choices`"),
         (endless(), ModelError, "longer than 8 MiB"),
+        (ok("on " * 30_000), ModelError, "89,999 characters, where 8 tokens were asked for"),
     ],
 )
 async def test_a_fault_that_does_not_pass_ends_after_the_declared_retries(fault, error, told):

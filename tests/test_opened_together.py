@@ -40,13 +40,28 @@ async def test_a_model_that_societies_share_is_opened_and_closed_once():
 
 
 async def test_when_one_cannot_be_opened_the_others_are_closed_again():
+    class Broken(_Model):
+        async def __aenter__(self):
+            raise NlsomError("cannot be opened")
+
     model = _Model()
     first = one_phase([Chat(model=model)], name="one")
-    async with trio() as open_already:
+    with pytest.raises(NlsomError, match="cannot be opened"):
+        async with opened_together([first, one_phase([Chat(model=Broken())], name="two")]):
+            pass
+    assert (model.opened, model.closed) == (1, 1)
+    async with first:
+        pass
+
+
+async def test_what_is_open_already_is_told_before_anything_is_opened():
+    model, shared = _Model(), _Model()
+    first = one_phase([Chat(model=model)], name="one")
+    async with one_phase([Chat(model=shared)], name="two") as open_already:
         with pytest.raises(NlsomError, match="open already"):
             async with opened_together([first, open_already]):
                 pass
-    assert (model.opened, model.closed) == (1, 1)
+        assert (model.opened, shared.opened, shared.closed) == (0, 1, 0)
     async with first:
         pass
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nlsom.reading import clean, read_choice
+from nlsom.reading import choice, clean, read_choice
 
 VECTORS = json.loads(
     (Path(__file__).parent / "vectors" / "mc_parse_vectors.json").read_text(encoding="utf-8")
@@ -749,3 +749,24 @@ def test_why_says_how_it_was_read():
         None,
         "a label and the text beside it disagree",
     )
+
+
+@pytest.mark.parametrize("circle", ["A B C D ", "a cat or a dog, ", "(B) ", "not A, "])
+def test_of_a_reply_that_goes_in_circles_the_last_mentions_are_weighed(circle, monkeypatch):
+    weighed = []
+
+    class Counted(choice._Judge):
+        def __init__(self, plain, options, mentions):
+            weighed.append(len(mentions))
+            super().__init__(plain, options, mentions)
+
+    monkeypatch.setattr(choice, "_Judge", Counted)
+    options, labels = ("a cat", "a dog", "a fox", "a hen"), tuple("ABCD")
+    assert read_choice(circle * 5000 + "\nThe answer is C.", options, labels)[0] == 2
+    assert weighed == [200]
+
+
+@pytest.mark.parametrize("opened", ["<b>", r"\(", "<p>", r"\["])
+def test_what_is_opened_again_and_again_is_not_searched_to_its_end_each_time(opened):
+    # Ten seconds and more, if it were.
+    assert read_choice(opened * 40_000 + " B", ("a cat", "a dog"), ("A", "B"))[0] in (1, None)

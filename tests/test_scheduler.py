@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nlsom.blueprint import VerdictBy
 from nlsom.budget import Budget, Cost, spending
 from nlsom.bus import MemoryBus
-from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError
+from nlsom.errors import BusClosed, MemberFailed, NlsomError, NoVerdict, TraceError
 from nlsom.event import Abstained, Asked, Decided, RoundClosed, Spoke, Started, Stopped
 from nlsom.form import TextForm
 from nlsom.message import Choice, Data, Message, Said, Text, Usage
@@ -203,7 +203,8 @@ class TestLimits:
                 return await super().speak(turn)
 
         phases = (ask(label="answer"), ask(form="answer"), ask(label="never"))
-        society = panel([Slow(talk), Slow(talk)], phases, limits=Limits(seconds=0.1))
+        # Long enough for a busy machine to come to the phase in which nobody answers.
+        society = panel([Slow(talk), Slow(talk)], phases, limits=Limits(seconds=1))
         society.verdict = VerdictBy(Plurality(), "plurality", over="ballot")
         society.__post_init__()
         verdict, events = await storm(society)
@@ -263,9 +264,15 @@ class TestLimits:
             def cost(self, turn):
                 raise KeyError("price")
 
-        verdict, _ = await storm(panel([Odd("no"), Saying("yes")], limits=Limits(calls=9)))
-        assert verdict.answer == "yes"
-        assert verdict.abstained[0].cause == "KeyError: 'price'"
+        trace = MemoryTrace()
+        for _ in range(2):  # taken up again, it has no price still
+            agents = [Odd("no"), Priced("no", cost_=None), Saying("yes")]
+            verdict, _ = await storm(panel(agents, limits=Limits(calls=9), trace=trace))
+            assert verdict.answer == "yes"
+            assert [one.cause for one in verdict.abstained] == [
+                "KeyError: 'price'",
+                "TypeError: the agent's cost is NoneType, not Cost",
+            ]
 
     async def test_too_few_replies_end_the_mindstorm_with_what_was_said(self):
         agents = [Saying("yes"), Failing(), Failing()]
@@ -469,6 +476,21 @@ class TestFailures:
                 with pytest.raises(ZeroDivisionError):
                     await running.verdict()
         assert events[-1] == Stopped(mindstorm=running.id, reason="ZeroDivisionError: no votes")
+
+    async def test_an_error_that_cannot_say_what_it_is_still_is_the_end(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError
+
+        def broken(votes, alternatives):
+            raise Mute
+
+        society = panel([Saying("yes")], verdict=VerdictBy(broken, "broken"))
+        async with society, society.mindstorm(VqaTask(question="What?")) as running:
+            events = [event async for event in running]
+            with pytest.raises(Mute):
+                await running.verdict()
+        assert events[-1] == Stopped(mindstorm=running.id, reason="Mute")
 
 
 class TestUsage:
@@ -704,6 +726,32 @@ class TestCancelling:
         with pytest.raises(BusClosed):
             await asking
 
+    async def test_whoever_waits_for_the_verdict_of_one_that_is_left_is_told_so(self):
+        async with panel([Hanging()]) as society:
+            async with society.mindstorm(VqaTask(question="What?")) as running:
+                waiting = asyncio.create_task(running.verdict())
+                await asyncio.sleep(0)
+            # A `CancelledError` would end whoever waits without a word, as if it had been cancelled itself.
+            with pytest.raises(NoVerdict, match="was cancelled"):
+                await waiting
+            with pytest.raises(NoVerdict, match="was cancelled"):
+                await running.verdict()
+
+    async def test_closing_a_society_is_told_to_whoever_watches_too(self):
+        agent = Hanging()
+        async with panel([agent]) as society:
+
+            async def watched():
+                async with society.mindstorm(VqaTask(question="What?")) as running:
+                    return [event async for event in running], [event async for event in running]
+
+            watching = asyncio.create_task(watched())
+            await until(lambda: agent.asked == 1)
+        events, more = await watching
+        assert [type(event) for event in events] == [Started, Asked, Stopped]
+        assert "closed" in events[-1].reason
+        assert more == []
+
     async def test_a_mindstorm_has_to_be_opened(self):
         async with panel([Saying("yes")]) as society:
             async with society.mindstorm(VqaTask(question="What?")) as running:
@@ -724,6 +772,40 @@ class TestConcurrency:
             assert len(agent.turns) == 1
             assert {verdict.answer for verdict in verdicts} == {"yes"}
             assert agent.most == 1
+
+    @pytest.mark.parametrize("leaves", ["the first", "the second"])
+    async def test_of_two_who_hold_one_mindstorm_each_is_told_of_its_own_end_only(self, leaves):
+        task = VqaTask(question="What?")
+        agent = Hanging()
+
+        async def held(society):
+            async with society.mindstorm(task) as running:
+                return [event async for event in running]
+
+        async with panel([agent], trace=MemoryTrace()) as society:
+            first = asyncio.create_task(held(society))
+            await until(lambda: agent.asked == 1)
+            second = asyncio.create_task(held(society))
+            await asyncio.sleep(0.01)
+            leaver, stayer = (first, second) if leaves == "the first" else (second, first)
+            leaver.cancel()
+            await asyncio.wait([leaver])
+            await until(lambda: agent.asked == (2 if leaves == "the first" else 1))
+            assert not stayer.done()
+            stayer.cancel()
+            await asyncio.wait([stayer])
+
+    async def test_one_that_cannot_begin_ends_with_why(self):
+        class Unreadable(MemoryTrace):
+            async def open(self, header):
+                raise TraceError("it cannot be read")
+
+        society = panel([Saying("yes")], trace=Unreadable())
+        async with society, society.mindstorm(VqaTask(question="What?")) as running:
+            events = [event async for event in running]
+            with pytest.raises(TraceError):
+                await running.verdict()
+        assert events == [Stopped(mindstorm=running.id, reason="it cannot be read")]
 
     async def test_without_a_trace_each_is_asked(self):
         agent = Saying("yes", seconds=0.005)

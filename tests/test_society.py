@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from nlsom.errors import ConfigError, NlsomError, UsageError
@@ -59,6 +61,40 @@ async def test_a_society_is_opened_once_at_a_time_and_can_be_opened_again():
                 async with society:
                     pass
             assert (await society.ask("What?")).answer == "yes"
+
+
+async def test_opening_it_twice_hurts_nothing_that_the_first_uses():
+    log = []
+    society = panel([Opened(log, "a")])
+    async with society:
+        with pytest.raises(NlsomError, match="open already"):
+            async with society:
+                pass
+        assert log == ["+a"]
+
+
+async def test_it_is_not_open_again_before_it_is_closed_and_of_two_who_open_it_at_once_one_does():
+    log = []
+
+    class Slow(Opened):
+        async def __aenter__(self):
+            await asyncio.sleep(0.01)
+            return await super().__aenter__()
+
+        async def __aexit__(self, *_):
+            await asyncio.sleep(0.01)
+            await super().__aexit__(*_)
+
+    society = panel([Slow(log, "a")])
+
+    async def opened():
+        async with society:
+            return (await society.ask("What?")).answer
+
+    first, second = await asyncio.gather(opened(), opened(), return_exceptions=True)
+    assert first == "yes"
+    assert "open already" in str(second)
+    assert log == ["+a", "-a"]
 
 
 async def test_a_task_of_another_kind_is_refused():

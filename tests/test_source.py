@@ -46,9 +46,10 @@ def test_every_value_and_key_knows_where_it_stands():
         ("a: [1", "f:.*expected"),
         ("a: b: c", "f:1:5: mapping values are not allowed"),
         ("a: &x [*x]", "f:1:4: too large or too deep"),
+        ("a: &x {b: 1}\nc: {<<: *x}", "f:2:5: merge keys .* are not read"),
         ("a: *gone", "f:1:4: .*undefined alias"),
         ("a: 1\n---\nb: 2", "f:2:1: "),
-        ("a: \x00", "f: not YAML"),
+        ("b: 1\na: \x00", r"f:2:4: the character U\+0000 is not allowed"),
         ("a: " + "[" * 200 + "]" * 200, "too large or too deep"),
         ("[" * 100_000, "f: not YAML|too deep"),
     ],
@@ -56,6 +57,11 @@ def test_every_value_and_key_knows_where_it_stands():
 def test_what_is_wrong_is_told_with_its_place(text, told):
     with pytest.raises(ConfigError, match=told):
         read(text, "f")
+
+
+def test_half_a_surrogate_pair_is_no_part_of_any_text():
+    assert read('"a\\ud800": "b\\ud800"', "f").tree == {"a\ufffd": "b\ufffd"}
+    assert plain({"a\ud800": ["b\ud800"]}).tree == {"a\ufffd": ["b\ufffd"]}
 
 
 def test_aliases_that_unfold_without_end_are_refused():

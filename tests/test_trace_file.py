@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
+import threading
+from pathlib import Path
 
 import pytest
 
-from nlsom.errors import TraceError
-from nlsom.testing.traces import header, record
+from nlsom.errors import TraceError, TraceRefused
+from nlsom.testing.traces import header, record, reopened
 from nlsom.trace import SqliteTrace
 from nlsom.trace.upkeep import compact
 
@@ -108,10 +112,79 @@ async def test_a_file_that_another_process_holds_is_said_to_be_locked(tmp_path):
         assert len((await again.open(header("storm 1"))).outcomes) == 20
 
 
+READ_ONLY = """
+import asyncio, concurrent.futures.thread, os, sys  # before they cannot be read any more
+from nlsom.errors import TraceRefused
+from nlsom.trace import SqliteTrace
+
+async def main(path):
+    async with SqliteTrace(path, read_only=True) as trace:
+        print(*[one.mindstorm async for one in trace.mindstorms()], await trace.verify())
+    try:
+        async with SqliteTrace(path):
+            pass
+    except TraceRefused as error:
+        print(error)
+
+if os.geteuid() == 0:
+    os.setuid(65534)  # root may write anywhere
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+async def test_a_trace_where_nothing_may_be_written_is_read_all_the_same():
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        await _filled(folder / "run.sqlite")
+        for path, mode in ((folder / "run.sqlite", 0o444), (folder, 0o555)):
+            path.chmod(mode)
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-c", READ_ONLY, folder / "run.sqlite"], capture_output=True, text=True
+            )
+        finally:
+            folder.chmod(0o755)
+    first, second = ran.stdout.splitlines()
+    assert first == "storm 0 storm 1 storm 2 []"
+    assert "may not be written to" in second
+
+
+async def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        for read_only in (True, False):
+            with pytest.raises(TraceRefused, match="is no file"):
+                async with SqliteTrace(path, read_only=read_only):
+                    pass
+
+
+async def test_damage_that_sqlite_cannot_even_tell_of_leaves_nobody_waiting(tmp_path):
+    path = tmp_path / "run.sqlite"
+    await _filled(path)
+    raw = path.read_bytes()
+    path.write_bytes(raw.replace(b"CREATE TABLE records", b"CREATE TAB\xa1E records"))
+    trace = SqliteTrace(path)
+    with pytest.raises(TraceRefused, match="damaged"):
+        await asyncio.wait_for(trace.open(header()), 30)
+    with pytest.raises(TraceRefused):
+        await trace.close()
+
+
+async def test_whoever_comes_after_it_was_closed_opens_nothing_again(tmp_path):
+    trace = SqliteTrace(tmp_path / "run.sqlite")
+    await trace.open(header())
+    await trace.close()
+    with pytest.raises(TraceError, match="closed"):
+        await trace.find(["00" * 32])
+    assert not [thread for thread in threading.enumerate() if thread.name == "nlsom-trace"]
+    async with trace:
+        assert [one.mindstorm async for one in trace.mindstorms()] == [header().mindstorm]
+
+
 FULL = """
 import asyncio, resource, signal, sys
 from nlsom.errors import TraceError
-from nlsom.testing.traces import header, record
+from nlsom.testing.traces import header, record, reopened
 from nlsom.trace import SqliteTrace
 
 async def main(path, limit):
@@ -163,7 +236,7 @@ async def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_where_it_was(tmp
 
 CREATE = """
 import asyncio, sys
-from nlsom.testing.traces import header, record
+from nlsom.testing.traces import header, record, reopened
 from nlsom.trace import SqliteTrace
 
 async def main(path, name):
@@ -240,6 +313,27 @@ async def test_pruning_keeps_the_replies_that_others_reuse(tmp_path):
     with sqlite3.connect(path) as file:
         assert file.execute("SELECT count(*) FROM records").fetchone() == (1,)
     file.close()
+
+
+async def test_a_reply_that_is_dropped_while_another_mindstorm_takes_it_over_is_kept_there(tmp_path):
+    path = tmp_path / "run.sqlite"
+    async with SqliteTrace(path) as trace, SqliteTrace(path) as other:
+        await trace.open(header("one"))
+        trace.append(record("a", mindstorm="one"))
+        trace.append(record("b", mindstorm="one"))
+        trace.leave("one")
+        await trace.durable()
+        await trace.open(header("two"))
+        found = await trace.find([record(name).key for name in "ab"])
+        assert (await other.prune(["one"])).kept == 0
+        for reply in found.values():
+            trace.append(reply._replace(mindstorm="two", kind="reused"))
+        trace.append(record("b", "reused", mindstorm="two"))  # whoever asks twice: it is there by now
+        await trace.durable()
+        stored = [one async for one in trace.records("two")]
+        assert [one.body for one in stored] == [record("a").body] * 3
+        assert await trace.verify() == []
+        assert set((await reopened(trace, header("two"))).outcomes) == set(found)
 
 
 async def test_a_kept_reply_that_was_changed_is_damage(tmp_path):

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nlsom.agent import Agent, identity
-from nlsom.errors import BusClosed, DeadlineExceeded, UnknownAddress, UsageError
+from nlsom.errors import BusClosed, DeadlineExceeded, NlsomError, UnknownAddress, UsageError
 from nlsom.event import Event, Lagged
 from nlsom.message import Said
 from nlsom.turn import Turn
@@ -157,11 +157,16 @@ class _Listener:
         while not self._events:
             if self._ended:
                 raise StopAsyncIteration
+            if self._wake is not None:
+                raise NlsomError(
+                    "two wait for the same events, and each would miss some: listen once for each"
+                )
             wake = self._wake = asyncio.get_running_loop().create_future()
             try:
                 await wake
             finally:
-                self._wake = None
+                if self._wake is wake:
+                    self._wake = None
         if self._missed:
             missed, self._missed = self._missed, 0
             return Lagged(mindstorm=self._events[0].mindstorm, missed=missed)

@@ -67,16 +67,17 @@ async def fetch(
 def _parse(url: str | httpx.URL) -> httpx.URL:
     try:
         parsed = httpx.URL(url)
+        host = parsed.host  # read only here: its Punycode may be none
     except (httpx.InvalidURL, ValueError) as error:
         raise MediaError("this is not a URL that can be fetched") from error
     if parsed.scheme not in ("http", "https"):
-        raise MediaError(f"{parsed.host or 'URL'}: only http and https are fetched, not {parsed.scheme!r}")
-    if not parsed.host:
+        raise MediaError(f"{host or 'URL'}: only http and https are fetched, not {parsed.scheme!r}")
+    if not host:
         raise MediaError("the URL names no host")
     if parsed.port is not None and not 0 < parsed.port < 65536:
-        raise MediaError(f"{parsed.host}: there is no port {parsed.port}")
+        raise MediaError(f"{host}: there is no port {parsed.port}")
     if parsed.userinfo:
-        raise MediaError(f"{parsed.host}: a user name or password in a URL is not allowed")
+        raise MediaError(f"{host}: a user name or password in a URL is not allowed")
     return parsed.copy_with(fragment=None)
 
 

@@ -109,7 +109,10 @@ def _read_data_url(url: str, limits: GateLimits) -> bytes:
         raise MediaError("data: URL: there is no comma before its data")
     if len(body) > 4 * limits.max_bytes:  # percent-encoding makes three characters of a byte, base64 fewer
         raise limits.too_large("data: URL")
-    data = unquote_to_bytes(body)
+    try:
+        data = unquote_to_bytes(body)
+    except UnicodeError as error:  # half a surrogate pair
+        raise MediaError("data: URL: it has characters that no URL has") from error
     if head.lower().replace(" ", "").endswith(";base64"):
         data = b"".join(data.split()).rstrip(b"=")
         try:

@@ -7,11 +7,11 @@ import json
 import logging
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, Self
 
 import httpx
-from pydantic import JsonValue
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from nlsom.errors import ModelError, ModelUnavailable, NlsomError, PromptTooLong, UsageError
 from nlsom.form import Constraint, Form, TextForm
@@ -20,6 +20,7 @@ from nlsom.model import wire
 from nlsom.model.contract import Completion, Prompt, Settings
 from nlsom.model.exchange import Exchange, Patience, RefusedError, group_of
 from nlsom.model.served import Served, discover, names
+from nlsom.source import JsonObject
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ _WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
     "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
 )
+_MOST_TEXT = 65_536  # characters of a reply, above 256 for each token asked for: some servers heed no limit
 _SHARED = 128  # characters at the start of a prompt that say which task it is
 
 
@@ -55,7 +57,7 @@ class HttpModel:
         context: Longest prompt and reply together, in tokens; None asks the server.
         thinking: Tokens of room for a model that thinks before it answers.
         extra: Further fields for every request, such as
-            `{"chat_template_kwargs": {"enable_thinking": false}}`.
+            `{"chat_template_kwargs": {"enable_thinking": false}}`; null leaves a field out that nlsom sends.
         concurrency: Most requests in flight at each server.
         requests_per_second: Most requests started a second at each server.
         timeout: Longest that a server may take for one reply, in seconds.
@@ -75,19 +77,19 @@ class HttpModel:
         model: str | None = None,
         *,
         key_env: str = "NLSOM_API_KEY",
-        pictures: int | None = None,
+        pictures: NonNegativeInt | None = None,
         too_many_pictures: Literal["error", "first"] = "error",
         constraints: wire.Constraints | None = None,
-        context: int | None = None,
-        thinking: int = 0,
-        extra: Mapping[str, JsonValue] | None = None,
-        concurrency: int = 64,
-        requests_per_second: float | None = None,
-        timeout: float = 600.0,
-        connect_timeout: float = 5.0,
-        retries: int = 4,
-        backoff: float = 0.5,
-        longest_wait: float = 30.0,
+        context: PositiveInt | None = None,
+        thinking: NonNegativeInt = 0,
+        extra: JsonObject | None = None,
+        concurrency: PositiveInt = 64,
+        requests_per_second: PositiveFloat | None = None,
+        timeout: PositiveFloat = 600.0,
+        connect_timeout: PositiveFloat = 5.0,
+        retries: NonNegativeInt = 4,
+        backoff: NonNegativeFloat = 0.5,
+        longest_wait: NonNegativeFloat = 30.0,
         proxy: str | None = None,
     ) -> None:
         urls = tuple(_base_url(one) for one in ([url] if isinstance(url, str) else url))
@@ -209,7 +211,12 @@ class HttpModel:
         )
 
         def read(answer: bytes) -> tuple[Completion, bool]:
-            return wire.read_completion(answer, constraint, time.perf_counter() - started)
+            completion, cut = wire.read_completion(answer, constraint, time.perf_counter() - started)
+            if len(completion.text) > _MOST_TEXT + 256 * reply:
+                raise wire.MalformedError(
+                    f"a text of {len(completion.text):,} characters, where {reply} tokens were asked for"
+                )
+            return completion, cut
 
         try:
             await self._measure(served, text, reply, group)
@@ -313,11 +320,12 @@ class HttpModel:
 def _base_url(url: str) -> str:
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
+        host = parsed.host  # read only here: its Punycode may be none
+    except (httpx.InvalidURL, ValueError) as error:
         raise UsageError(f"{url!r} is not the address of a server: {error}") from None
     if parsed.userinfo:
         raise UsageError("the address of a server holds a password; put a key into the environment instead")
-    whole = parsed.scheme in ("http", "https") and parsed.host and not (parsed.query or parsed.fragment)
+    whole = parsed.scheme in ("http", "https") and host and not (parsed.query or parsed.fragment)
     if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
         raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
     return str(parsed).rstrip("/")

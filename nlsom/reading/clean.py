@@ -6,14 +6,15 @@ import re
 import unicodedata
 from functools import lru_cache
 
+# What has to be closed is bounded: else a reply that only opens it is searched to its end again and again.
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.I | re.S)
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.I | re.S)
 _TAGGED = re.compile(r"<(answer|final_answer|final)>(.*?)(?:</\1>|\Z)", re.I | re.S)
-_MARKUP = re.compile(r"<(b|i|p|u|s|em|strong|code|span|option)\b[^<>]*>(.*?)</\1>", re.I | re.S)
+_MARKUP = re.compile(r"<(b|i|p|u|s|em|strong|code|span|option)\b[^<>]*>(.{0,500}?)</\1>", re.I | re.S)
 _TOKENS = re.compile(r"<\|[\w ]{2,}\|>|</?s>|<br\s*/?>|\[/?INST\]", re.I)
 _BOXED = re.compile(r"\\f?box(?:ed)?\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _TEX_TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|mbox)\s*\{([^{}]*)\}")
-_TEX_MATH = re.compile(r"\$\$?([^$\d][^$]*)\$\$?|\\[(\[](.*?)\\[)\]]", re.S)
+_TEX_MATH = re.compile(r"\$\$?([^$\d][^$]*)\$\$?|\\[(\[](.{0,500}?)\\[)\]]", re.S)
 _STRUCK = re.compile(r"~~.*?~~", re.S)
 _LINE_START = re.compile(r"^[ \t]*(?:#{1,6}(?=[ \t])|>(?=[ \t])|[-*•+](?=[ \t]))[ \t]*", re.M)
 _EMPHASIS = re.compile(r"`+|(?<![^\W_])[*_]+(?=\S)|(?<=\S)[*_]+(?![^\W_])|\*\*")

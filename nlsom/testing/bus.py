@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from nlsom.bus.contract import Bus
-from nlsom.errors import BusClosed, DeadlineExceeded, UnknownAddress, UsageError
+from nlsom.errors import BusClosed, DeadlineExceeded, NlsomError, UnknownAddress, UsageError
 from nlsom.event import Event, Lagged, RoundClosed, Stopped
 from nlsom.message import Usage
 from nlsom.testing.agents import Failing, Hanging, Saying
@@ -157,6 +157,15 @@ class BusContract:
         assert isinstance(heard[0], Lagged)
         assert heard[0].missed == 8
         assert isinstance(heard[-1], Stopped), "the last event is never the one that is missed"
+
+    async def test_two_who_wait_for_the_same_events_are_told_and_do_not_wait_for_ever(self, bus: Bus) -> None:
+        async with bus.listen("one") as events:
+            first = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(0)
+            with pytest.raises(NlsomError, match="listen once for each"):
+                await anext(events)
+            bus.publish(Stopped(mindstorm="one", reason="over"))
+            assert isinstance(await first, Stopped)
 
     async def test_nobody_listens_until_somebody_does(self, bus: Bus) -> None:
         assert not bus.observed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -50,8 +52,10 @@ def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -
         TraceRefused: There is none, it is no trace, or it was written by a later version.
         sqlite3.Error: It cannot be opened.
     """
+    if path.exists() and not path.is_file():  # SQLite would wait for ever for what comes out of a pipe.
+        raise TraceRefused(f"{path}: is no file; give another one")
     if read_only:
-        if not path.is_file():
+        if not path.exists():
             raise TraceRefused(f"{path}: there is no such trace")
         connection = _open(path, "ro", patience)
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -81,6 +85,9 @@ def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -
 
 def _open(path: Path, mode: str, patience: float) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={mode}"
+    # SQLite makes files beside one that it only reads, unless it is told that nobody writes to it.
+    if mode == "ro" and not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists():
+        uri += "&immutable=1"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
 
 
@@ -145,7 +152,9 @@ def explain(path: Path, error: Exception) -> TraceError:
         )
     elif "locked" in told or "busy" in told:
         told = "another process holds it locked; end that one, or give another file"
-    elif "not a database" in told or "malformed" in told:
+    elif "readonly" in told:
+        return TraceRefused(f"{path}: may not be written to, or its folder may not; give another file")
+    elif isinstance(error, UnicodeError) or re.search("not a database|malformed|decode to UTF-8", told):
         return TraceRefused(f"{path}: damaged or no SQLite file ({told}); keep a copy and give another file")
     elif "unable to open" in told or isinstance(error, OSError):
         return TraceRefused(f"{path}: cannot be opened; does its folder exist, and may you write there?")

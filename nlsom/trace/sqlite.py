@@ -56,6 +56,7 @@ class SqliteTrace:
         return Path(f"{self.path}.media")
 
     async def __aenter__(self) -> Self:
+        self._writer.closed = False
         try:
             await self._writer.call(_nothing)
         except BaseException:

@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _BATCH = 4096
 _ROWS = 64
+_ASKED = 500
 
 
 class _Call:
@@ -82,6 +83,7 @@ class Writer:
         self._ends: dict[str, tuple[int, bytes]] = {}
         self._version = 0
         self.failed: TraceError | None = None
+        self.closed = False
 
     def append(self, record: Record) -> None:
         """Appends a record to a mindstorm that the file holds.
@@ -118,10 +120,12 @@ class Writer:
             safe: Whether to wait until what was told before, and this, is committed.
 
         Raises:
-            TraceError: What `do` raises; or the file cannot be opened, read or written.
+            TraceError: What `do` raises; or the file cannot be opened, read or written, or was closed.
         """
         if self.failed is not None:
             raise self.failed
+        if self.closed:  # Else whoever comes late would open the file again, and nobody would close it.
+            raise TraceError("the trace is closed")
         if self._thread is None:
             self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
             self._thread.start()
@@ -131,6 +135,7 @@ class Writer:
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file."""
+        self.closed = True
         thread, self._thread = self._thread, None
         if thread is not None:
             self._tell(None)
@@ -164,7 +169,8 @@ class Writer:
     def _own(self) -> None:
         try:
             connection = self._connect()
-        except (sqlite3.Error, OSError, TraceError) as error:
+        except Exception as error:  # noqa: BLE001
+            # Whatever it is: if this thread ended without a word, they would wait for ever.
             self.failed = self._explained(error)
             self._refuse(self.failed)
             return
@@ -175,8 +181,7 @@ class Writer:
                 ended = None in batch
                 try:
                     self._commit(connection, batch)
-                except Exception as error:  # noqa: BLE001
-                    # Whatever it is: if this thread ended without a word, they would wait for ever.
+                except Exception as error:  # noqa: BLE001 (as above)
                     self.failed = self._explained(error)
                     _settle([(item, self.failed) for item in batch if isinstance(item, _Call)])
                     if not ended:
@@ -199,8 +204,11 @@ class Writer:
             any(isinstance(item, Record) or (isinstance(item, _Call) and item.writes) for item in batch),
         )
         try:
+            gone = _gone(connection, batch)
             for item in batch:
                 if isinstance(item, Record):
+                    if item.kind == "reused":
+                        item = item._replace(kind="replied") if item.key in gone else item._replace(body=b"")
                     number, chain = self._ends.get(item.mindstorm) or _end(connection, item.mindstorm)
                     chain = link(chain, item)
                     self._ends[item.mindstorm] = number, chain
@@ -256,6 +264,24 @@ def _insert(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None
         connection.execute(_insertion(len(some)), [value for row in some for value in row])
         at += len(some)
     rows.clear()
+
+
+def _gone(connection: sqlite3.Connection, batch: Sequence[_Item]) -> set[str]:
+    """Of the replies that are reused in this batch, those that were dropped since they were found."""
+    records = [item for item in batch if isinstance(item, Record)]
+    keys = {record.key for record in records if record.kind == "reused"}
+    if not keys:
+        return keys
+    keys.difference_update(record.key for record in records if record.kind == "replied")
+    wanted = [bytes.fromhex(key) for key in keys]
+    for at in range(0, len(wanted), _ASKED):
+        some = wanted[at : at + _ASKED]
+        rows = connection.execute(
+            f"SELECT key FROM records WHERE kind = 'replied' AND key IN ({','.join('?' * len(some))})",  # noqa: S608
+            some,
+        )
+        keys.difference_update(key.hex() for (key,) in rows)
+    return keys
 
 
 @cache

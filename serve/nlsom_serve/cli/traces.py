@@ -30,7 +30,13 @@ app = typer.Typer(
 )
 
 TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `--trace FILE` kept it.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="A mindstorm; the beginning of its id is enough.")]
+Id = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="ID",
+        help="A mindstorm; the beginning of its id is enough. Not needed where there is only one.",
+    ),
+]
 
 
 @app.command("list")
@@ -54,7 +60,7 @@ def list_traces(file: TraceArgument, json: AsJson = False) -> None:
 
 
 @app.command("show")
-def show(file: TraceArgument, id: Id, json: AsJson = False) -> None:
+def show(file: TraceArgument, id: Id = None, json: AsJson = False) -> None:
     """Shows what a trace holds of a mindstorm, record by record: replies, abstentions, early ends, verdict.
 
     Example: `nlsom traces show run.sqlite 1f3a`
