@@ -27,8 +27,11 @@ exits with the class's `exit_code`.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+_SHOWN = 40  # names in a message
 
 
 class NlsomError(Exception):
@@ -49,6 +52,15 @@ def cause_of(error: BaseException) -> str:
     """Why something failed: the error's class, and what it says of itself."""
     told = words_of(error)
     return f"{type(error).__name__}: {told}" if told else type(error).__name__
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a name that is not known may have meant: the nearest that there is, else all that there are."""
+    names = list(known)
+    if near := difflib.get_close_matches(name, names, 1):
+        return f"did you mean {near[0]!r}?"
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"there are {', '.join(names[:_SHOWN]) or 'none'}{more}"
 
 
 class UsageError(NlsomError):
