@@ -376,7 +376,7 @@ def test_a_state_file_that_cannot_be_read_is_removed():
 
 
 def test_a_name_cannot_leave_the_folder_of_state_files():
-    with pytest.raises(ValueError, match="is no name for a server"):
+    with pytest.raises(UsageError, match="cannot be the name of a server"):
         state.path_of("../../etc/passwd")
 
 

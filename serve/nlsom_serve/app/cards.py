@@ -10,11 +10,12 @@ from pydantic import JsonValue
 from nlsom.event import Spoke
 from nlsom.member import wire_id
 from nlsom.trace import Header
+from nlsom.trace.stored import read_stored
 from nlsom.verdict import Verdict
-from nlsom_serve.app.errors import not_found
+from nlsom_serve.app.errors import ApiError, not_found
 from nlsom_serve.app.house import House
 from nlsom_serve.app.ledger import Entry
-from nlsom_serve.app.past import told
+from nlsom_serve.app.past import recall
 from nlsom_serve.app.redact import redact
 from nlsom_serve.app.replies import MindstormCard, MindstormDetail, OpenTurnCard
 from nlsom_serve.app.run import Run
@@ -29,8 +30,12 @@ async def header_of(house: House, id: str) -> Header:
     """
     header = await house.trace.header(id)
     if header is None:
-        raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+        raise _no_mindstorm()
     return header
+
+
+def _no_mindstorm() -> ApiError:
+    return not_found("there is no mindstorm of that id", code="mindstorm_not_found")
 
 
 def inside(task: JsonValue, name: str) -> list[Any]:
@@ -43,7 +48,7 @@ def card_of_run(run: Run) -> MindstormCard:
     """A mindstorm that runs or waits."""
     return MindstormCard(
         id=run.id,
-        state=run.state,  # pyright: ignore[reportArgumentType]
+        state=run.state,
         society=run.society_id,
         question=run.task.question,
         choices=list(run.task.choices),
@@ -80,7 +85,7 @@ async def card_of(house: House, header: Header, verdict: Verdict | None = None) 
 async def verdict_of(house: House, id: str) -> Verdict | None:
     """The verdict of a mindstorm, if it came to one."""
     record = await house.trace.verdict(id)
-    return Verdict.model_validate_json(record.body) if record is not None else None
+    return read_stored(Verdict, record.body) if record is not None else None
 
 
 def _unbegun(entry: Entry) -> MindstormDetail:
@@ -112,9 +117,9 @@ async def detail_of(house: House, id: str) -> MindstormDetail:
     if header is None and run is None:
         entry = await house.entry(id)
         if entry is None:
-            raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+            raise _no_mindstorm()
         return _unbegun(entry)
-    seen, verdict = (run.seen, run.verdict) if run is not None else await told(house.trace, id)
+    seen, verdict = (run.seen, run.verdict) if run is not None else await recall(house.trace, id)
     if header is None:
         assert run is not None
         card = card_of_run(run)

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from nlsom.errors import ModelUnavailable
 from nlsom_agents.local import catalog
 from nlsom_serve.cli import servers
 from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import escape, out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json, table
 
 app = typer.Typer(
     help="Models: the cache of embedded ones, and vLLM servers.\n\nExample: `nlsom models list`",
@@ -41,12 +39,12 @@ def list_models(json: AsJson = False) -> None:
         ]
         print_json(rows)
         return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    lines = table()
     for model in known:
         here = "[green]here[/]" if model.here else "[dim]not here[/]"
         size = f"{model.size / 2**20:.0f} MiB"
-        table.add_row(f"[bold]{escape(model.name)}[/]", here, size, model.licence, escape(model.about))
-    out.print(table)
+        lines.add_row(f"[bold]{escape(model.name)}[/]", here, size, model.licence, escape(model.about))
+    out.print(lines)
 
 
 @app.command("pull")
@@ -92,9 +90,7 @@ def path(
 
     Example: `nlsom models path smollm2-135m`
     """
-    if catalog.missing(name) is not None:
-        raise ModelUnavailable(f"model {name!r} is not here: `nlsom models pull {name}` fetches it")
-    file = catalog.path(name)
+    file = catalog.present(name)
     if json:
         print_json({"model": name, "path": str(file)})
     else:

@@ -23,7 +23,7 @@ from nlsom.trace import SqliteTrace
 from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_serve.cli.fetching import fetch
-from nlsom_serve.cli.terminal import Terminal, has_people, seat_people
+from nlsom_serve.cli.terminal import Terminal, people
 from nlsom_societies.samples import NAMES, sample
 
 
@@ -42,6 +42,12 @@ SocietyName = Annotated[
     str,
     typer.Argument(
         metavar="SOCIETY", help="An installed society, or a YAML file.", autocompletion=complete_society
+    ),
+]
+SocietyNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOCIETY", help="Installed societies, or YAML files.", autocompletion=complete_society
     ),
 ]
 Images = Annotated[
@@ -129,7 +135,11 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
-    """`KEY=VALUE` options by key."""
+    """`KEY=VALUE` options by key.
+
+    Raises:
+        UsageError: One is not written so.
+    """
     extra: dict[str, Any] = {}
     for option in given or ():
         key, equals, value = option.partition("=")
@@ -142,7 +152,11 @@ def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def read_models(given: Sequence[str] | None) -> dict[str, str]:
-    """`NAME=URL` options by name."""
+    """`NAME=URL` options by name.
+
+    Raises:
+        UsageError: One is not written so.
+    """
     models: dict[str, str] = {}
     for option in given or ():
         name, equals, where = option.partition("=")
@@ -205,8 +219,8 @@ async def opened(
     models: Sequence[str] | None,
     overrides: Sequence[str] | None,
     trace: Path | None,
-    retry_failed: bool = False,
-    bus: str | None = None,
+    retry_failed: bool,
+    bus: str | None,
 ) -> AsyncGenerator[Society]:
     """A society from the options that all commands share, with its trace; both open."""
     store = SqliteTrace(trace) if trace is not None else None
@@ -224,6 +238,8 @@ async def opened(
     async with AsyncExitStack() as stack:
         if store is not None:
             await stack.enter_async_context(store)
-        if has_people(made):
-            seat_people(made, Terminal())
+        if here := list(people(made)):
+            terminal = Terminal()
+            for person in here:
+                person.answers = terminal
         yield await stack.enter_async_context(made)

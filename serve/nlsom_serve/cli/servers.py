@@ -7,12 +7,11 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import err, escape, out, print_json
+from nlsom_serve.cli.screen import err, escape, out, print_json, table
 
 Profiles = Annotated[
     list[str],
@@ -53,7 +52,7 @@ def up(
 
 async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | None, as_json: bool) -> None:
     if dry_run:
-        for launch in await vllm.prepared(profiles, python=where):
+        for launch in await vllm.prepared(profiles, vllm=where):
             out.print(f"# {launch.url}, configured by {launch.config_path}", markup=False, soft_wrap=True)
             out.print(launch.config, markup=False, soft_wrap=True)
             out.print(launch.shell, markup=False, soft_wrap=True)
@@ -61,9 +60,9 @@ async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | Non
                 err.print(vllm.NO_VLLM, markup=False, soft_wrap=True)
         return
     if detach:
-        _told(await vllm.up(profiles, python=where, progress=_show), as_json)
+        _told(await vllm.up(profiles, vllm=where, progress=_show), as_json)
         return
-    async with vllm.serving(profiles, python=where, progress=_show) as servers:
+    async with vllm.serving(profiles, vllm=where, progress=_show) as servers:
         _told(servers, as_json)
         ended = await vllm.first_end(servers)
     raise ModelUnavailable(f"the server {ended.name!r} has ended; its log: {ended.log}")
@@ -91,16 +90,15 @@ def status(json: AsJson = False) -> None:
     if not found:
         out.print("no server is up; start one with: nlsom models up PROFILE")
         return
-    columns = ("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
-    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    rows = table("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
     for one in found:
         metrics = one.metrics
         hits = "–" if metrics is None or metrics.hit_rate is None else f"{metrics.hit_rate:.0%}"
         rate = "–" if one.generation_rate is None else f"{one.generation_rate:.0f}"
         queue = ("–", "–") if metrics is None else (str(metrics.running), str(metrics.waiting))
         told = (one.server.name, one.state, one.server.model, one.server.url, *queue, hits, rate)
-        table.add_row(*map(escape, told))
-    out.print(table)
+        rows.add_row(*map(escape, told))
+    out.print(rows)
 
 
 def logs(

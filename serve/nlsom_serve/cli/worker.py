@@ -11,8 +11,8 @@ import typer
 
 from nlsom.bus.nats import NatsBus
 from nlsom.config import load
+from nlsom.home import home
 from nlsom.media import FolderStore
-from nlsom_agents.local.catalog import home
 from nlsom_serve.cli.options import Models, Overrides, complete_society, fetch_missing, read_models
 from nlsom_serve.cli.screen import err, escape
 
