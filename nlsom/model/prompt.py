@@ -54,7 +54,8 @@ def _block(message: Message, *, answers_only: bool) -> str:
     sure = "" if said.confidence is None else f", confidence {said.confidence:.2f}"
     # Else the last of several who cannot tell is believed more than the one before who can.
     none = "" if said.why is None else ", no answer"
-    return f"\n{plain(message.sender)} ({message.label}, round {message.round}{sure}{none}):\n{quote(words)}\n"
+    what = f"{message.label}, round {message.round}{sure}{none}"
+    return f"\n{plain(message.sender)} ({what}):\n{quote(words)}\n"
 
 
 def _blocks(messages: Iterable[Message], *, answers_only: bool) -> str:
