@@ -15,7 +15,7 @@ exits with the class's `exit_code`.
     │   └── WorkerLost            the worker that answered for a member is gone, and no other hosts it
     ├── ModelError                a model answered with an error of its own
     │   └── PromptTooLong         the prompt does not fit the model's context
-    ├── AgentFailed               an agent on another machine raised an error of its own
+    ├── AgentFailed               an agent raised an error of its own, elsewhere
     ├── WorkerRefused             a worker's society, agent or version is not the caller's
     ├── UnknownAddress            no agent is hosted at that address
     ├── DeadlineExceeded          a turn was not answered in time
@@ -115,7 +115,7 @@ class WorkerLost(Unavailable):
 
 
 class AgentFailed(NlsomError):
-    """An agent on another machine raised an error of its own; its class is named as it was there."""
+    """An agent raised an error of its own elsewhere; its class is named as it was there."""
 
 
 class WorkerRefused(NlsomError):
