@@ -31,6 +31,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
+_LONGEST = 2000  # characters of a cause
+
+
 class NlsomError(Exception):
     """Base of all errors raised by nlsom on purpose."""
 
@@ -46,8 +49,10 @@ def words_of(error: BaseException) -> str:
 
 
 def cause_of(error: BaseException) -> str:
-    """Why something failed: the error's class, and what it says of itself."""
+    """Why something failed: the error's class, and what it says of itself; some say whole web pages."""
     told = words_of(error)
+    if len(told) > _LONGEST:
+        told = f"{told[:_LONGEST]}… ({len(told):,} characters)"
     return f"{type(error).__name__}: {told}" if told else type(error).__name__
 
 
