@@ -30,7 +30,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-
 _LONGEST = 2000  # characters of a cause
 
 
