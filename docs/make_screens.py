@@ -109,6 +109,8 @@ async def ask(page: Page, society: str, *, picture: bool) -> None:
     """Asks a society on the page."""
     await page.get_by_label("Society", exact=True).select_option(society)
     await page.get_by_label("Question").fill(QUESTION)
+    while await page.locator("#pictures button").count():
+        await page.locator("#pictures button").first.click()
     if picture:
         await page.locator("#files").set_input_files(str(sample("cat")))
         await page.locator("#pictures img").wait_for()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -147,6 +148,10 @@ def read_value(text: str, told: str) -> Tree:
     return tree["value"]
 
 
+_ADDRESS = re.compile(r"(localhost|\d+(\.\d+){3})([:/#]|$)|[\w.-]+:\d{1,5}([/#]|$)|\[[\da-f:]+\]", re.I)
+"""How the address of a server begins that lacks its `http://`; no embedded model is called so."""
+
+
 def _give_model(source: Source, name: str, where: str) -> None:
     told = f"--model {name}={where}"
     models = source.tree.get("models")
@@ -161,5 +166,11 @@ def _give_model(source: Source, name: str, where: str) -> None:
         source.set(f"models.{name}", {"url": url, **({"model": model} if model else {})}, told=told)
     elif colon and kind in plugins.installed("models"):
         source.set(f"models.{name}", {kind: value}, told=told)
+    elif _ADDRESS.match(where):
+        address, sharp, model = where.partition("#")
+        meant = f"http://{address}{'' if '/' in address else '/v1'}{sharp}{model}"
+        raise UsageError(
+            f"{told}: a server's URL begins with http:// or https://; did you mean --model {name}={meant}?"
+        )
     else:
         source.set(f"models.{name}", {"embedded": where}, told=told)

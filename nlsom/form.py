@@ -12,7 +12,7 @@ import re
 from itertools import islice
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, PositiveInt
 
 from nlsom.choosing import ApprovalForm, ChoiceForm, Constraint, RankingForm, Reading, ScoresForm, labels_for
 from nlsom.message import Choice, Frozen
@@ -25,7 +25,7 @@ class TextForm(Frozen):
     """Free text; `short` asks for a word or a short phrase, as official VQA scores want it."""
 
     kind: Literal["text"] = "text"
-    max_tokens: Annotated[int, Field(ge=1)] = 160
+    max_tokens: PositiveInt = 160
     short: bool = False
 
     def instruct(self) -> str:
@@ -96,7 +96,7 @@ class JsonForm(Frozen):
 
     kind: Literal["json"] = "json"
     json_schema: dict[str, JsonValue]
-    max_tokens: Annotated[int, Field(ge=1)] = 400
+    max_tokens: PositiveInt = 400
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""
@@ -130,7 +130,7 @@ class GrammarForm(Frozen):
 
     kind: Literal["grammar"] = "grammar"
     grammar: Annotated[str, Field(pattern=r"(?m)^\s*root\s*::=")]
-    max_tokens: Annotated[int, Field(ge=1)] = 160
+    max_tokens: PositiveInt = 160
 
     def instruct(self) -> str:
         """How to answer, in words for a model."""

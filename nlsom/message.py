@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
 
 
 class Frozen(BaseModel):
@@ -96,9 +96,6 @@ class Scores(Frozen):
 Ballot = Annotated[Choice | Approval | Ranking | Scores, Field(discriminator="kind")]
 
 
-Count = Annotated[int, Field(ge=0)]
-
-
 class Usage(Frozen):
     """What was spent.
 
@@ -110,10 +107,10 @@ class Usage(Frozen):
         seconds: Wall-clock seconds. Of a mindstorm: from start to end, not the sum over members.
     """
 
-    calls: Count = 0
-    prompt_tokens: Count = 0
-    cached_tokens: Count | None = None
-    completion_tokens: Count = 0
+    calls: NonNegativeInt = 0
+    prompt_tokens: NonNegativeInt = 0
+    cached_tokens: NonNegativeInt | None = None
+    completion_tokens: NonNegativeInt = 0
     seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:

@@ -19,6 +19,7 @@ class Minutes:
         self._silence = Transcript()
         self._said: list[Message] = []
         self._by_sender: dict[int, list[int]] = {}
+        self._by_label: dict[str, list[Message]] = {}
         self._classes: dict[object, tuple[Hearing, Container[int], Transcript]] = {}
 
     def __iter__(self) -> Iterator[Message]:
@@ -27,6 +28,7 @@ class Minutes:
     def add(self, sender: int, message: Message) -> None:
         """Appends what member number `sender` said."""
         self._by_sender.setdefault(sender, []).append(len(self._said))
+        self._by_label.setdefault(message.label, []).append(message)
         self._said.append(message)
         self._classes.clear()
 
@@ -34,9 +36,9 @@ class Minutes:
         """What a member said, in order."""
         return [self._said[place] for place in self._by_sender.get(sender, ())]
 
-    def labelled(self, label: str) -> list[Message]:
+    def labelled(self, label: str) -> Sequence[Message]:
         """All that was said under a label, in order."""
-        return [message for message in self._said if message.label == label]
+        return self._by_label.get(label, [])
 
     def heard(self, structure: Structure, at: int, hears: Hears) -> tuple[Transcript, tuple[Message, ...]]:
         """What member number `at` hears, and its own words where those do not hold them.

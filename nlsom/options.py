@@ -45,9 +45,8 @@ def bind(
     """
     skipped = set(given)
     fields: dict[str, Any] = {}
-    hints = get_type_hints(
-        factory if not inspect.isclass(factory) or dataclasses.is_dataclass(factory) else factory.__init__
-    )
+    declared = inspect.isclass(factory) and not dataclasses.is_dataclass(factory)
+    hints = get_type_hints(factory.__init__ if declared else factory, include_extras=True)
     for name, parameter in parameters(factory).items():
         if name not in skipped and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             default = ... if parameter.default is _MISSING else parameter.default

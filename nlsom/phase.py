@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from typing import Annotated, ClassVar, Literal, Self, cast
 
-from pydantic import AliasChoices, BeforeValidator, Field, JsonValue, model_validator
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from nlsom.form import Form
 from nlsom.message import Frozen
+from nlsom.source import as_json
 from nlsom.structure import Named
 from nlsom.turn import Content
 
-Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
-Seconds = Annotated[float, Field(gt=0)]
 OnError = Literal["abstain", "raise"]
 FormName = Literal["text", "answer", "choice", "approval", "yes_no", "number", "ranking", "scores"]
 Ballots = ("choice", "approval", "ranking", "scores")
@@ -31,6 +39,9 @@ def _short_form(value: object) -> object:
             return {"kind": kind, "json_schema": json.loads(given)}
         except RecursionError:
             raise ValueError("this JSON is too deeply nested") from None
+    if kind == "json" and isinstance(given, dict):
+        parameters = cast("dict[str, object]", given if "json_schema" in given else {"json_schema": given})
+        return {"kind": kind, **parameters, "json_schema": as_json(parameters["json_schema"])}
     if kind == "grammar" and isinstance(given, str):
         return {"kind": kind, "grammar": given}
     if given is None or isinstance(given, dict):
@@ -44,8 +55,8 @@ _Short = dict[
 FormSpec = Annotated[
     FormName | Form, BeforeValidator(_short_form, json_schema_input_type=FormName | Form | _Short)
 ]
-"""A form by name, or with parameters: `text`, `{text: {max_tokens: 40}}`, `{json: JSON SCHEMA AS TEXT}`,
-`{grammar: GBNF}`."""
+"""A form by name, or with parameters: `text`, `{text: {max_tokens: 40}}`, `{json: JSON SCHEMA}`,
+`{json: {json_schema: JSON SCHEMA, max_tokens: 80}}`, `{grammar: GBNF}`."""
 
 
 def _one_label(value: object) -> object:
@@ -110,9 +121,9 @@ class Ask(Frozen):
     form: FormSpec = "text"
     over: str | None = None
     order: Literal["together", "in_turn", "random", "confidence"] = "together"
-    wait: Literal["all", "certain"] | Positive = "all"
-    quorum: Annotated[int, Field(ge=0)] | None = None
-    seconds: Seconds | None = None
+    wait: Literal["all", "certain"] | PositiveInt = "all"
+    quorum: NonNegativeInt | None = None
+    seconds: PositiveFloat | None = None
     on_error: OnError | None = None
     structure: Named | None = None
 
@@ -185,10 +196,10 @@ class Limits(Frozen):
         on_error: A member that fails abstains, or the mindstorm stops with an error that names it.
     """
 
-    seconds: Seconds | None = None
-    calls: Positive | None = None
-    tokens: Positive | None = None
-    quorum: Annotated[int, Field(ge=0)] = 1
+    seconds: PositiveFloat | None = None
+    calls: PositiveInt | None = None
+    tokens: PositiveInt | None = None
+    quorum: NonNegativeInt = 1
     on_error: OnError = "abstain"
 
     def narrowed(

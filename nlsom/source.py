@@ -6,12 +6,15 @@ was written, and the type of the field it goes to decides what it means.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
 
 import yaml
+from pydantic import BeforeValidator, JsonValue
 
 from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.message import whole
@@ -69,6 +72,29 @@ class Source:
         for known in [known for known in self.marks if known[: len(path)] == tuple(path)]:
             del self.marks[known]
         self.marks[tuple(path)] = told
+
+
+def as_json(value: object) -> object:
+    """What goes on to others as JSON, as a file has it: its scalars that are JSON are taken for that.
+
+    So `true`, `null` and `0.5` are what they say, `no`, `007` and `12:30` stay text, and the text `5` is
+    written `'"5"'`.
+    """
+    if isinstance(value, dict):
+        return {key: as_json(inner) for key, inner in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [as_json(inner) for inner in cast("list[object]", value)]
+    if not isinstance(value, str) or value[:1] in "[{" or value != value.strip():
+        return value
+    try:
+        scalar = json.loads(value)
+    except ValueError:
+        return value
+    return value if isinstance(scalar, float) and not math.isfinite(scalar) else scalar
+
+
+JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(as_json)]
+"""The type of an option of a plugin that is a JSON object."""
 
 
 def number(step: str) -> int | None:

@@ -6,12 +6,21 @@ import copy
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PositiveInt,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from nlsom.errors import ConfigError, Fault
 from nlsom.message import Frozen
 from nlsom.options import faults, problems
-from nlsom.phase import Ask, Hears, Limits, Positive, Repeat, Until
+from nlsom.phase import Ask, Hears, Limits, Repeat, Until
 from nlsom.rights import Rights
 from nlsom.rules import TieBreak
 from nlsom.source import Path_, Source, Tree, has, inner
@@ -39,9 +48,9 @@ class MemberSpec(BaseModel):
     role: str | None = None
     persona: str = ""
     personas: tuple[str, ...] = ()
-    count: Positive = 1
+    count: PositiveInt = 1
     instead: tuple[str | MemberSpec, ...] = ()
-    limit: Positive | None = None
+    limit: PositiveInt | None = None
     sees: Literal["all", "share"] = "all"
 
     @model_validator(mode="after")

@@ -148,7 +148,7 @@ class Superstep:
         spent = Cost()
         if record.kind == "replied":
             if not storm.journal.holds(turn.key):
-                self._tell("reused", turn)
+                self._tell("reused", turn, record.body)
             said = read_stored(Said, record.body)
             self._heard(at, turn, said, record.body, again=True)
             spent = Cost(said.usage.calls, said.usage.tokens)

@@ -14,7 +14,7 @@ from nlsom.message import Message
 from nlsom.minutes import Minutes
 from nlsom.program import Program, Step
 from nlsom.task import Task
-from nlsom.verdict import Abstention
+from nlsom.verdict import Abstention, Vote
 from nlsom.voting import settled
 
 LOOKS = 128
@@ -41,6 +41,7 @@ class Underway:
         saved: Turns that were never begun, since the outcome was certain or enough had replied.
         cut: Which limit ended it, if one did.
         deadline: When its time is up, on the loop's clock.
+        votes: What was read of the last phase's ballots so far, by the digest of their message.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Underway:
     saved: int = 0
     cut: str | None = None
     deadline: float | None = None
+    votes: dict[str, Vote] = field(default_factory=dict[str, Vote])
 
     def enough(
         self, step: Step, form: Form, said: Mapping[int, Message], waiting: Collection[int]
@@ -70,5 +72,5 @@ class Underway:
             return f"{wait} replied" if len(said) >= wait else None
         if len(waiting) % max(1, len(step.who) // LOOKS):
             return None
-        certain = settled(self.program, self.minutes, said, waiting, self.task, form)
+        certain = settled(self.program, self.minutes, said, waiting, self.task, form, self.votes)
         return "certain" if certain else None

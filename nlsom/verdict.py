@@ -93,10 +93,12 @@ class Verdict(Frozen):
     """What a mindstorm comes to.
 
     Attributes:
-        answer: The answer; None where the votes are tied and no tie-break was declared, or nobody voted.
+        answer: The answer; None where the votes are tied and no tie-break was declared, or nobody voted. To
+            an open question: in the words that most of those who gave it used (of such words, the first).
+        counted: The answer as the task counts it, which is what a benchmark scores.
         confidence: Between 0 and 1, where the rule has a meaning for it.
         rule: Name of the rule.
-        tally: The figure that the rule compared, by alternative.
+        tally: The figure that the rule compared, by alternative, in the words that `answer` is told in.
         pairwise: `pairwise[a][b]`: voters who put a above b, for rules that look at pairs.
         tied: The alternatives that were tied, also where a declared tie-break then chose one.
         abstained: Every abstention of the mindstorm, with its cause; those within a society that is a member
@@ -112,6 +114,7 @@ class Verdict(Frozen):
     """
 
     answer: str | None
+    counted: str | None = None
     confidence: float | None = None
     rule: str
     tally: dict[str, float] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from pydantic import TypeAdapter
 
@@ -25,6 +25,7 @@ from nlsom.program import Program
 from nlsom.rules import break_tie
 from nlsom.task.base import Task
 from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
+from nlsom.wording import Given, tell, wordings
 
 _ABSTENTIONS = TypeAdapter(tuple[Abstention, ...])
 _OVER = {"choice": ChoiceForm, "approval": ApprovalForm, "ranking": RankingForm, "scores": ScoresForm}
@@ -97,6 +98,7 @@ def decide(
     decision = program.decision
     proposals = _proposals(minutes, decision.proposals) if decision.proposals is not None else {}
     votes: list[Vote] = []
+    given: list[Given] = []
     unread: list[Abstention] = []
     for at in decision.of:
         said = minutes.of(at)
@@ -115,6 +117,8 @@ def decide(
         else:
             continue
         votes.append(Vote(name, ballot, last.said.confidence, decision.competence.get(name)))
+        if isinstance(ballot, Choice) and last.said.ballot is None:
+            given.append((ballot.choice, _words(last.said)))
         if ballot is None:
             unread.append(Abstention(member=last.sender, phase=last.phase, round=last.round, cause=cause))
     alternatives = tuple(proposals) or task.choices or _alternatives_of(votes)
@@ -126,14 +130,23 @@ def decide(
     answer = break_tie(
         winners, decision.tie_break, alternatives=alternatives, votes=votes, seed=seed, salt=task.digest
     )
+    if answer is not None and decision.proposals is not None:
+        answer = proposals.get(answer)
     verdict = Verdict(
-        answer=answer if answer is None or decision.proposals is None else proposals.get(answer),
+        answer=answer,
+        counted=answer,
         confidence=count.confidence if answer is not None else None,
         rule=decision.name,
         tally=count.tally,
         pairwise=count.pairwise,
         tied=winners if len(winners) > 1 else (),
     )
+    if decision.proposals is None and not task.choices:
+        words = wordings(alternatives, given, task)
+        if len(words) < len(alternatives):
+            # Who votes by choosing from a list has no words but the list's: those who gave the answers had.
+            words = wordings(alternatives, _given(minutes, task), task) | words
+        verdict = tell(verdict, words)
     return verdict, tuple(unread)
 
 
@@ -161,6 +174,7 @@ def settled(
     waiting: Container[int],
     task: Task,
     form: Form,
+    read: dict[str, Vote],
 ) -> bool:
     """Whether those of the last phase who are still to vote cannot change the winner any more.
 
@@ -171,6 +185,7 @@ def settled(
         waiting: Who is still to be heard in it.
         task: The task.
         form: The phase's form.
+        read: The votes that were read so far, by the digest of their message; kept from look to look.
     """
     rule, decision = program.decision.rule, program.decision
     if not isinstance(rule, SettlingRule):
@@ -185,8 +200,10 @@ def settled(
         if at in waiting:
             outstanding.append(competence)
         elif (message := said.get(at) or earlier.get(name)) is not None:
-            ballot = message.said.ballot if named else _ballot(message.said, task)[0]
-            votes.append(Vote(name, ballot, message.said.confidence, competence))
+            if (vote := read.get(message.digest)) is None:
+                ballot = message.said.ballot if named else _ballot(message.said, task)[0]
+                vote = read[message.digest] = Vote(name, ballot, message.said.confidence, competence)
+            votes.append(vote)
     # An open question has no list of alternatives, however many were offered: only those voted for count.
     alternatives = tuple(getattr(form, "options", ())) if named else task.choices
     return rule.settled(votes, outstanding, alternatives)
@@ -198,8 +215,12 @@ def _ballot(said: Said, task: Task) -> tuple[Ballot | None, str]:
         return _canonical(said.ballot, task)
     if said.why is not None:
         return None, said.why
-    answer = task.canonical(said.answer if said.answer is not None else said.text)
+    answer = task.canonical(_words(said))
     return (Choice(choice=answer), "") if answer is not None else (None, "does not know")
+
+
+def _words(said: Said) -> str:
+    return said.answer if said.answer is not None else said.text
 
 
 def _canonical(ballot: Ballot, task: Task) -> tuple[Ballot | None, str]:
@@ -231,6 +252,14 @@ def _alternatives(minutes: Minutes, task: Task) -> tuple[str, ...]:
     return tuple(dict.fromkeys(answer for answer in answers if answer is not None))
 
 
+def _given(minutes: Minutes, task: Task) -> Iterator[Given]:
+    """The answers given in a member's own words so far: what each is counted as, and the words."""
+    for message in minutes:
+        answer = message.said.answer if message.said.ballot is None else None
+        if answer is not None and (counted := task.canonical(answer)) is not None:
+            yield counted, answer
+
+
 def _alternatives_of(votes: Sequence[Vote]) -> tuple[str, ...]:
     named: dict[str, None] = {}
     for vote in votes:
@@ -248,17 +277,19 @@ def _alternatives_of(votes: Sequence[Vote]) -> tuple[str, ...]:
 
 def _agreement(answers: Sequence[Message], task: Task) -> float:
     """The most frequent answer's share of the members who answered, by each one's last answer."""
-    last = {message.sender: _answer(message, task) for message in answers}
-    known = [answer for answer in last.values() if answer is not None]
+    last = {message.sender: message for message in answers}
+    known = [answer for message in last.values() if (answer := _answer(message, task)) is not None]
     return Counter(known).most_common(1)[0][1] / len(known) if known else 0.0
 
 
 def _unchanged(answers: Sequence[Message], task: Task) -> bool:
     """Whether everybody's last answer is the one of the round before."""
-    by_sender: dict[str, list[str | None]] = {}
+    last_two: dict[str, list[Message]] = {}
     for message in answers:
-        by_sender.setdefault(message.sender, []).append(_answer(message, task))
-    return bool(by_sender) and all(len(own) > 1 and own[-1] == own[-2] for own in by_sender.values())
+        last_two[message.sender] = [*last_two.get(message.sender, ())[-1:], message]
+    return bool(last_two) and all(
+        len(own) > 1 and _answer(own[0], task) == _answer(own[1], task) for own in last_two.values()
+    )
 
 
 def _answer(message: Message, task: Task) -> str | None:

@@ -11,9 +11,18 @@ from types import SimpleNamespace
 import pytest
 
 from nlsom.bus.nats import NatsBus
-from nlsom.errors import AgentFailed, BusClosed, Unavailable, UnknownAddress, WorkerLost, WorkerRefused
+from nlsom.errors import (
+    AgentFailed,
+    BusClosed,
+    PluginError,
+    Unavailable,
+    UnknownAddress,
+    WorkerLost,
+    WorkerRefused,
+)
 from nlsom.message import Said
 from nlsom.phase import Ask, Inline
+from nlsom.task import VqaTask
 from nlsom.testing.agents import VOTE, Failing, Hanging, Saying, panel
 from nlsom.testing.bus import BusContract, until
 from nlsom.testing.nats import NatsServer
@@ -252,7 +261,7 @@ async def test_a_server_that_is_restarted_loses_no_turn(server):
         await until(lambda: agent.running > 0)
         await server.stop()
         late = asyncio.create_task(caller.request(make_turn(ask="while it is away"), to="ann"))
-        await asyncio.sleep(0.5)  # Their answers come while nobody carries them.
+        await until(lambda: agent.running == 0)  # Their answers come while nobody carries them.
         await server.start()
         assert [said.text for said in await asyncio.gather(*asking)] == [str(n) for n in range(40)]
         assert (await late).text == "while it is away"
@@ -274,7 +283,7 @@ async def test_a_server_that_freezes_and_thaws_loses_no_turn(server):
 
 async def test_a_server_that_does_not_come_back_ends_those_who_wait():
     agent = Hanging()
-    async with NatsServer() as server, buses(server, 2, patience=0.5) as (caller, worker):
+    async with NatsServer() as server, buses(server, 2, patience=1.5) as (caller, worker):
         await worker.host("ann", agent)
         asking = asyncio.create_task(caller.request(make_turn(), to="ann"))
         await until(lambda: agent.asked == 1)
@@ -283,6 +292,56 @@ async def test_a_server_that_does_not_come_back_ends_those_who_wait():
             await asking
         with pytest.raises(BusClosed, match="the NATS server is gone"):
             await worker.gone()
+
+
+async def test_a_fault_on_the_way_out_ends_those_who_wait_and_the_bus_says_so(server, monkeypatch, caplog):
+    def broken(*_):
+        raise TypeError("a fault of nlsom")
+
+    agent = Hanging()
+    async with buses(server, 2) as (caller, worker):
+        await worker.host("ann", agent)
+        waiting = asyncio.create_task(caller.request(make_turn(), to="ann"))
+        await until(lambda: agent.asked == 1)
+        monkeypatch.setattr("nlsom.bus.nats.packer.Packer.pack", broken)
+        told = "the bus failed .TypeError: a fault of nlsom."
+        with pytest.raises(BusClosed, match=told):
+            await caller.request(make_turn(round=2), to="ann")
+        with pytest.raises(BusClosed, match=f"{told} while 'ann' was asked"):
+            await waiting
+        with pytest.raises(BusClosed, match=told):
+            await caller.request(make_turn(round=3), to="ann")
+        with pytest.raises(BusClosed, match=told):
+            await caller.gone()
+    assert "Packer" in caplog.text or "broken" in caplog.text, "the log has the traceback"
+
+
+async def test_a_worker_that_cannot_send_answers_any_more_says_so(server, monkeypatch):
+    agent = Saying("yes")
+    async with buses(server, 2) as (caller, worker):
+        await worker.host("ann", agent)
+        assert (await caller.request(make_turn(), to="ann")).text == "yes"
+
+        async def broken(*_):
+            raise TypeError("a fault of nlsom")
+
+        monkeypatch.setattr("nlsom.bus.nats.worker.Hosting._try_send", broken)
+        asking = asyncio.create_task(caller.request(make_turn(round=2), to="ann"))
+        with pytest.raises(BusClosed, match="the bus failed"):
+            await worker.gone()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def test_a_kind_of_task_that_a_worker_does_not_have_is_said_and_not_sent_for_ever(server):
+    class Strange(VqaTask):
+        kind = "strange"
+
+    async with buses(server, 2) as (caller, worker):
+        await worker.host("ann", Saying("yes"))
+        turn = make_turn(task=Strange)
+        with pytest.raises(PluginError, match="strange"):
+            await caller.request(turn, to="ann")
 
 
 async def test_no_server_is_said(unused_tcp_port):

@@ -17,7 +17,8 @@ from nlsom.budget import Cost
 from nlsom.event import RoundClosed
 from nlsom.message import Said, Usage
 from nlsom.model.limits import Limits as Slots
-from nlsom.phase import Ask, Inline, Limits
+from nlsom.phase import Ask, Inline, Limits, Repeat, Until
+from nlsom.task import VqaTask
 from nlsom.testing.agents import Failing, Saying, panel
 from nlsom.trace import MemoryTrace
 from nlsom.turn import Turn
@@ -164,6 +165,31 @@ async def test_many_voters_are_not_counted_anew_with_each_vote():
         verdict = await society.ask("What?", choices=CHOICES)
     assert (verdict.answer, verdict.saved) == ("cat", 315)
     assert len(looks) == 65
+
+
+async def test_a_vote_is_read_once_however_often_it_is_looked_whether_the_rest_still_matter(monkeypatch):
+    read, canonical = [], VqaTask.canonical
+    monkeypatch.setattr(
+        VqaTask, "canonical", lambda self, answer: read.append(answer) or canonical(self, answer)
+    )
+    agents = [Saying(CHOICES[at % 3]) for at in range(300)]
+    async with panel(agents, (vote(order="in_turn"),)) as society:
+        await society.ask(VqaTask(question="What?", choices=CHOICES))
+    assert len(read) <= 2 * 300, "once for all looks, and once for the verdict"
+
+
+async def test_long_talks_until_nobody_changes_read_only_the_last_answers(monkeypatch):
+    read, canonical = [], VqaTask.canonical
+    monkeypatch.setattr(
+        VqaTask, "canonical", lambda self, answer: read.append(answer) or canonical(self, answer)
+    )
+    wavering = Saying(lambda turn: CHOICES[turn.round % 2])
+    until = Until(unchanged=True, agreement=1.0, over="ballot")
+    talk = Repeat(repeat=50, until=until, phases=(vote(wait="all"),))
+    async with panel([wavering, Saying("fox")], (talk,)) as society:
+        verdict = await society.ask(VqaTask(question="What?", choices=CHOICES))
+    assert verdict.rounds == 50
+    assert len(read) <= 50 * 2 * 3 + 2, "each member's last answer for agreement, the last two for change"
 
 
 async def test_a_quorum_is_waited_for_even_when_it_is_certain():

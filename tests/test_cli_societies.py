@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from nlsom.config import load, shipped
 from nlsom.errors import UsageError
 from nlsom_serve.cli import app
 from nlsom_societies.samples import sample
@@ -37,6 +38,28 @@ def test_a_plan_counts_calls_and_pictures_and_names_the_longest_prompt() -> None
 
 def test_a_plan_that_breaks_a_limit_says_so() -> None:
     assert "more calls than its limits allow" in nlsom("plan", "gedi", "--set", "limits.calls=3")
+
+
+def test_where_two_phases_share_a_label_show_and_plan_say_what_the_second_is_called(tmp_path: Path) -> None:
+    vote = "  - {ask: mind, prompt: {text: Vote.}, as: ballot, form: answer}\n"
+    file = tmp_path / "twice.yaml"
+    file.write_text(
+        "name: twice\nmembers: {mind: {agent: script, says: yes}}\nmindstorm:\n"
+        + vote
+        + vote
+        + vote.replace("form", "name: last vote, form")
+    )
+    shown = nlsom("show", str(file))
+    assert "as 'ballot', form" in shown
+    assert "as 'ballot' (the phase 'ballot#2')" in shown
+    assert "as 'ballot' (the phase 'last vote')" in shown
+    noted = [line for line in nlsom("plan", str(file)).splitlines() if "another phase" in line]
+    assert noted == ["ballot#2 is another phase whose words are called ballot; `name` renames it."]
+
+
+@pytest.mark.parametrize("name", sorted(shipped()))
+def test_every_phase_of_a_shipped_society_has_a_name_of_its_own(name: str) -> None:
+    assert not [step.name for step in load(name).program.flat if "#" in step.name]
 
 
 @pytest.mark.parametrize(("ending", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG")])

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from bench import questions
 
 from nlsom.testing.nats import NatsServer
 
@@ -80,6 +81,42 @@ async def test_a_society_is_asked_whose_members_are_on_two_workers(society, tmp_
         other = await nlsom("replay", trace, "--json")
         told, _ = await other.communicate()
         assert len(json.loads(told)["messages"]) == 6
+
+
+MINDS = """
+name: minds
+models: {llm: {scripted: 1}}
+members:
+  ann: {agent: chat, model: llm}
+  bob: {agent: chat, model: llm, persona: A doubter.}
+mindstorm:
+  - {ask: everyone, prompt: {text: Vote.}, as: ballot, form: answer}
+verdict: {rule: plurality, tie_break: first}
+"""
+
+
+async def test_a_baseline_asks_the_society_on_its_workers_and_its_rivals_here(tmp_path):
+    questions(tmp_path / "set", 4)
+    (tmp_path / "minds.yaml").write_text(MINDS)
+    society = str(tmp_path / "minds.yaml")
+    bench = ["bench", "baseline", society, "--on", "folder", "--path", str(tmp_path / "set" / "set.csv")]
+    async with NatsServer() as server:
+        bus = ("--bus", server.url)
+        nobody = await nlsom(*bench, "-o", str(tmp_path / "nobody"), *bus, "--json")
+        _, wrong = await nobody.communicate()
+        assert nobody.returncode == 1
+        assert b"no agent is hosted at 'ann'" in wrong
+        async with worker(*bus, "--society", society, "--cache", str(tmp_path / "cache")):
+            hosted = await nlsom(*bench, "-o", str(tmp_path / "hosted"), *bus, "--most", "2", "--json")
+            told, wrong = await hosted.communicate()
+            assert hosted.returncode == 0, wrong
+    here = await nlsom(*bench, "-o", str(tmp_path / "here"), "--most", "2", "--json")
+    same, wrong = await here.communicate()
+    assert here.returncode == 0, wrong
+    told, same = (json.loads(one.replace(b'"hosted"', b'"here"')) for one in (told, same))
+    assert told["society"]["society"] == "minds"
+    assert {one["society"] for one in told["members"]} == {"alone:ann", "alone:bob"}
+    assert told == same
 
 
 async def test_a_worker_that_finds_no_server_says_so(society, unused_tcp_port):

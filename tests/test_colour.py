@@ -89,6 +89,33 @@ def test_the_thing_that_is_named_is_looked_at() -> None:
     assert told("What color is the zebra?") is None
 
 
+def test_of_several_things_the_question_has_to_say_which_is_meant() -> None:
+    picture = Image.new("RGB", (400, 400), "white")
+    picture.paste("blue", (0, 100, 160, 200))
+    picture.paste("red", (240, 100, 400, 200))
+    things = (Thing("car", 0.8, 0, 0.25, 0.4, 0.5), Thing("car", 0.7, 0.6, 0.25, 1, 0.5))
+    cars = Palette(name_pixels(np.asarray(picture)), things, 1.0)
+
+    def answer(question: str) -> str | None:
+        return Colour().answer(cars, read_question(question), ()).answer
+
+    assert answer("What color is the car on the right?") == "red"
+    assert answer("Is the car on the left red?") == "no"
+    assert answer("What color is the car?") == "blue"
+    assert answer("What color is the car that the man is washing?") is None
+
+
+def test_clothes_are_looked_for_on_the_person_who_is_meant() -> None:
+    picture = Image.new("RGB", (400, 400), "white")
+    picture.paste("blue", (40, 0, 120, 400))
+    picture.paste("red", (240, 0, 360, 400))
+    people = (Thing("person", 0.8, 0.1, 0, 0.3, 1), Thing("person", 0.8, 0.6, 0, 0.9, 1))
+    pair = Palette(name_pixels(np.asarray(picture)), people, 1.0)
+    found = Colour().answer(pair, read_question("What color are the pants of the man on the left?"), ())
+    assert found.answer == "blue"
+    assert "the pants of the person on the left" in found.text
+
+
 def test_colours_are_confirmed_denied_and_chosen() -> None:
     assert told("Is the car red?") == "yes"
     assert told("Is the car blue?") == "no"

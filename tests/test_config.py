@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import nlsom
 from nlsom import config
 from nlsom.errors import ConfigError, UsageError
+from nlsom.source import as_json
 from nlsom.spec import schema
 
 GOOD = {
@@ -294,9 +295,71 @@ class TestSeats:
         society = self.eyes({"vlm": "http://localhost:1/v1#m"}, instead=[{"agent": "script", "says": "x"}])
         assert names(society) == ["eyes"]
 
+    @pytest.mark.parametrize(
+        ("where", "meant"),
+        [
+            ("127.0.0.1:9", "http://127.0.0.1:9/v1"),
+            ("localhost/api#m", "http://localhost/api#m"),
+            ("gpu-1.example:8000#qwen", "http://gpu-1.example:8000/v1#qwen"),
+        ],
+    )
+    def test_the_address_of_a_server_without_its_http_is_told(self, where, meant):
+        with pytest.raises(UsageError, match="begins with http:// or https://") as caught:
+            nlsom.load({**GOOD, "models": {"vlm": {"optional": "true"}}}, models={"vlm": where})
+        assert str(caught.value).endswith(f"did you mean --model vlm={meant}?")
+
     def test_a_model_that_the_society_does_not_know_is_told(self):
         with pytest.raises(UsageError, match="did you mean 'vlm'"):
             self.eyes({"vln": "http://localhost:1/v1"})
+
+
+def test_scalars_of_json_are_taken_for_json_and_others_stay_text(tmp_path):
+    path = written(
+        tmp_path,
+        """
+        name: x
+        members: {mind: {agent: script, says: a}}
+        mindstorm:
+        - ask: mind
+          prompt: {text: Go.}
+          form:
+            json: {type: array, maxItems: 3, uniqueItems: true, items: {enum: [no, 007, 0.5, '"5"', null]}}
+        """,
+    )
+    (phase,) = nlsom.load(path).phases
+    assert phase.form.json_schema == {
+        "type": "array",
+        "maxItems": 3,
+        "uniqueItems": True,
+        "items": {"enum": ["no", "007", 0.5, "5", None]},
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "1e999", "-Infinity", " 5", "[1]", "12:30", "٣", "1_000", "0x10", ""]
+)
+def test_what_is_no_scalar_of_json_stays_text(text):
+    assert as_json([text]) == [text]
+
+
+@pytest.mark.parametrize(
+    ("model", "member"),
+    [
+        ({"url": "http://127.0.0.1:1/v1", "timeout": "-1"}, {}),
+        ({"url": "http://127.0.0.1:1/v1", "retries": "-1"}, {}),
+        ({"url": "http://127.0.0.1:1/v1", "thinking": "-1"}, {}),
+        ({"url": "http://127.0.0.1:1/v1", "concurrency": "0"}, {}),
+        ({"embedded": "smollm2-135m", "threads": "0"}, {}),
+        ({"scripted": "1"}, {"temperature": "-0.1"}),
+        ({"scripted": "1"}, {"top_p": "1.5"}),
+        ({"scripted": "1"}, {"max_tokens": "0"}),
+    ],
+)
+def test_options_that_make_no_sense_are_told_with_their_place(model, member):
+    member = {"agent": "chat", "model": "llm", **member}
+    where = f"members.mind.{list(member)[-1]}" if len(member) > 2 else f"models.llm.{list(model)[-1]}"
+    (fault,) = faults(with_(models={"llm": model}, members={"mind": member}))
+    assert fault.startswith(f"{where}: input should be ")
 
 
 @pytest.mark.parametrize("name", sorted(config.shipped()))
@@ -315,6 +378,7 @@ def test_every_shipped_society_keeps_to_the_published_schema(name):
         {"hears": {"label": ["answer", "vote"]}},
         {"form": {"text": {"max_tokens": 40}}},
         {"form": {"json": '{"type": "object"}'}},
+        {"form": {"json": {"type": "object"}}},
         {"form": "yes_no"},
     ],
 )

@@ -51,23 +51,38 @@ def nlsom(tmp_path, monkeypatch):
     return run
 
 
+def test_the_only_mindstorm_of_a_trace_is_shown_without_its_id(nlsom):
+    (one,) = json.loads(nlsom("traces", "list", "run.sqlite", "--json"))
+    assert nlsom("traces", "show", "run.sqlite") == nlsom("traces", "show", "run.sqlite", one["mindstorm"])
+
+
 def test_another_rule_asks_nobody(nlsom):
     told = json.loads(nlsom("replay", "run.sqlite", "--rule", "borda", "--json"))
-    assert told["before"]["answer"] == "dog"
-    assert told["verdict"]["rule"] == "borda"
+    assert told["recorded"]["answer"] == "dog"
+    assert told["what_if"]["rule"] == "borda"
     assert told["missing"] == []
     assert "nobody had to be asked" in nlsom("replay", "run.sqlite", "--rule", "borda")
 
 
+def test_the_recorded_verdict_stands_beside_that_of_the_what_if_each_with_its_name(nlsom):
+    told = nlsom("replay", "run.sqlite", "--without", "cy", "--rounds", "1", code=3)
+    recorded, changed = told.split("What if: without cy, with 1 round at most")
+    assert recorded.split() == ["The", "recorded", "verdict", "dog", "decree:", "dog", "1"]
+    assert "no verdict: nobody" in changed
+    told = json.loads(nlsom("replay", "run.sqlite", "--rule", "borda", "--json"))
+    assert told["change"] == {"without": [], "rule": "borda", "rounds": None}
+    assert (told["recorded"]["rule"], told["what_if"]["rule"]) == ("decree", "borda")
+
+
 def test_fewer_rounds_ask_nobody_where_nothing_later_hears_them(nlsom):
     told = json.loads(nlsom("replay", "run.sqlite", "--rounds", "1", "--json"))
-    assert told["verdict"]["rounds"] == 3
+    assert told["what_if"]["rounds"] == 3
     assert told["missing"] == []
 
 
 def test_an_absent_member_changes_only_what_others_heard_of_it(nlsom):
     told = json.loads(nlsom("replay", "run.sqlite", "--without", "ann", "--json", code=3))
-    assert told["verdict"] is None
+    assert told["what_if"] is None
     assert [(one["member"], one["phase"], one["round"]) for one in told["missing"]] == [
         ("bob", "answer", 2),
         ("cy", "answer", 2),
@@ -78,11 +93,11 @@ def test_an_absent_member_changes_only_what_others_heard_of_it(nlsom):
 
 def test_call_asks_what_is_missing_once_and_keeps_it(nlsom):
     told = json.loads(nlsom("replay", "run.sqlite", "--without", "ann", "--call", "--json"))
-    assert told["verdict"]["answer"] == "dog"
+    assert told["what_if"]["answer"] == "dog"
     assert told["asked"] == 2
-    id = told["before"]["mindstorm"]
+    id = told["recorded"]["mindstorm"]
     again = json.loads(nlsom("replay", "run.sqlite", id, "--without", "ann", "--json"))
-    assert again["verdict"]["answer"] == "dog", "now it is known"
+    assert again["what_if"]["answer"] == "dog", "now it is known"
     assert again["missing"] == []
     assert len(json.loads(nlsom("traces", "list", "run.sqlite", "--json"))) == 2
 
@@ -90,7 +105,7 @@ def test_call_asks_what_is_missing_once_and_keeps_it(nlsom):
 def test_without_the_one_who_decides_nothing_is_decided(nlsom):
     told = json.loads(nlsom("replay", "run.sqlite", "--without", "cy", "--rounds", "1", "--json", code=3))
     assert told["missing"] == []
-    assert told["verdict"]["answer"] is None
+    assert told["what_if"]["answer"] is None
 
 
 def test_a_change_that_cannot_be_made_is_said(nlsom):
@@ -147,4 +162,4 @@ async def test_a_member_that_failed_is_not_asked_again_by_a_what_if(tmp_path):
 
     told = json.loads(await asyncio.to_thread(run))
     assert told["missing"] == []
-    assert [one["member"] for one in told["verdict"]["abstained"]] == ["bob"]
+    assert [one["member"] for one in told["what_if"]["abstained"]] == ["bob"]

@@ -145,7 +145,7 @@ def test_the_doubtful_is_said_to_be_and_the_unsure_left_out() -> None:
     text = Detect().introduce(view).text
     assert "I see one dog on the left; confident." in text
     assert "I see one cat on the right; fairly sure." in text
-    assert "Perhaps there is one cup in the centre; unsure." in text
+    assert "Perhaps one cup in the centre; unsure." in text
     assert "bird" not in text
 
 
@@ -153,7 +153,7 @@ def test_counts_leave_out_the_doubtful_but_mention_it() -> None:
     view = (thing("person", 0.8, 0.1), thing("person", 0.6, 0.5), thing("person", 0.35, 0.9))
     answer, text = told("How many people are there?", *view)
     assert answer == "2"
-    assert "There may be 1 more" in text
+    assert "There may be one more" in text
     assert told("How many boys are there?", *view)[0] == "2"
     assert told("How many red cars are there?", thing("car", 0.9)) == (
         None,

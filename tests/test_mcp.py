@@ -87,7 +87,7 @@ async def test_a_tool_over_http() -> None:
         sys.executable, SERVER, str(port), stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        for _ in range(200):
+        while process.returncode is None:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
             except OSError:

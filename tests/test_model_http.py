@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import nlsom
 from nlsom.errors import ModelError, ModelUnavailable, PromptTooLong, UsageError
 from nlsom.form import ChoiceForm, Form, GrammarForm, JsonForm, NumberForm, TextForm
 from nlsom.media import MediaStore
@@ -165,6 +166,31 @@ async def test_other_engines_are_told_only_what_they_are_known_to_understand(eng
 async def test_declared_constraints_win_over_what_the_server_says_of_itself():
     async with FaultyServer(engine="someone") as server, quick(server.url, constraints="vllm") as model:
         assert (await ask(model, form=ANIMALS)).text == "A"
+
+
+async def test_fields_of_a_file_are_json_and_null_leaves_one_out(tmp_path):
+    async with FaultyServer() as server:
+        file = tmp_path / "thinker.yaml"
+        file.write_text(f"""
+name: thinker
+task: general
+models:
+  llm:
+    url: {server.url}
+    pictures: 0
+    extra:
+      max_tokens: null
+      max_completion_tokens: 2000
+      chat_template_kwargs: {{enable_thinking: false}}
+members: {{mind: {{agent: chat, model: llm}}}}
+mindstorm: [{{ask: mind, prompt: solve}}]
+""")
+        async with nlsom.load(file) as society:
+            await society.ask("Why?")
+    asked = server.chats[-1].json
+    assert "max_tokens" not in asked
+    assert asked["max_completion_tokens"] == 2000
+    assert asked["chat_template_kwargs"] == {"enable_thinking": False}
 
 
 async def test_room_for_thinking_and_extra_fields_are_added_and_named_in_the_identity():

@@ -203,7 +203,8 @@ class TestLimits:
                 return await super().speak(turn)
 
         phases = (ask(label="answer"), ask(form="answer"), ask(label="never"))
-        society = panel([Slow(talk), Slow(talk)], phases, limits=Limits(seconds=0.1))
+        # Long enough for a busy machine to come to the phase in which nobody answers.
+        society = panel([Slow(talk), Slow(talk)], phases, limits=Limits(seconds=1))
         society.verdict = VerdictBy(Plurality(), "plurality", over="ballot")
         society.__post_init__()
         verdict, events = await storm(society)

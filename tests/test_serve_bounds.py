@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from serving import CHAT, Process, chat, one_phase, png, serving, trio, with_picture
+from test_serve_native import until
 
 from nlsom.errors import UsageError
 from nlsom.message import Usage
 from nlsom.testing.slow import Slow
 from nlsom_serve.app import Keys, Settings, read_keys
 from nlsom_serve.app.errors import ApiError
-from nlsom_serve.app.guard import local_hosts
+from nlsom_serve.app.guard import Guard, local_hosts
 from nlsom_serve.app.places import Places
 from nlsom_serve.app.redact import redact
 from nlsom_serve.server import check_address
@@ -156,8 +157,10 @@ async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path):
     assert b"body_timeout" in answer
 
 
-async def test_bodies_are_bounded_one_by_one_and_together(tmp_path):
+async def test_bodies_are_bounded_one_by_one_and_together(tmp_path, monkeypatch):
     settings = Settings(body_bytes=2000, bodies_bytes=3000)
+    arrived, take = [], Guard.take
+    monkeypatch.setattr(Guard, "take", lambda guard, count: take(guard, count) or arrived.append(count))
     async with serving(tmp_path, settings=settings) as (client, _):
         large = await client.post(CHAT, json=chat("x" * 3000))
         assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
@@ -171,20 +174,17 @@ async def test_bodies_are_bounded_one_by_one_and_together(tmp_path):
         slow = httpx.AsyncClient(base_url=client.base_url, timeout=60)
         released = asyncio.Event()
 
-        held_now = asyncio.Event()
-
         async def held():
             yield b" " * 1900
-            held_now.set()
             await released.wait()
             yield b"{}"
 
         async with slow:
+            arrived.clear()
             first = asyncio.create_task(
                 slow.post(CHAT, content=held(), headers={"Content-Type": "application/json"})
             )
-            await held_now.wait()
-            await asyncio.sleep(0.3)  # it was sent; now it arrives, on a connection of its own
+            await until(lambda: sum(arrived) >= 1900)
             second = await client.post(CHAT, json=chat("x" * 1500))
             assert second.json()["error"]["code"] == "bodies_full"
             released.set()

@@ -31,6 +31,22 @@ async def test_a_client_that_leaves_takes_its_mindstorm_with_it(tmp_path, stream
         assert house.places.running == house.places.waiting == 0
 
 
+async def test_a_client_that_shuts_its_sending_side_counts_as_one_that_leaves(tmp_path):
+    slow = Slow(seconds=60)
+    async with serving(tmp_path, one_phase([slow, slow, slow], name="trio")) as (client, _):
+        url = client.base_url
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        body = json.dumps(chat("Well?")).encode()
+        head = f"POST {CHAT} HTTP/1.1\r\nHost: {url.host}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        await until(lambda: slow.running == 3)
+        writer.write_eof()
+        await until(lambda: slow.running == 0)
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+
+
 async def test_a_client_that_leaves_is_noticed_down_to_the_server_of_the_models(tmp_path):
     async with FaultyServer(then=ok("yes", after=60)) as models:
         society = load(

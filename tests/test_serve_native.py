@@ -39,6 +39,42 @@ async def until(true):
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "told"),
+    [
+        ("GET", "/v1/mindstorms/nope", "no such mindstorm"),
+        ("DELETE", "/v1/mindstorms/nope", "no such mindstorm"),
+        ("DELETE", "/v1/mindstorms/00c0ffee00c0ffee%0A", "no such mindstorm"),
+        ("GET", "/v1/mindstorms/NOPE/events", "no such mindstorm"),
+        ("GET", "/v1/mindstorms/nope/images/0", "no such mindstorm"),
+        ("POST", "/v1/mindstorms/nope/turns/nope", "no such"),
+        ("POST", "/v1/mindstorms/00c0ffee00c0ffee/turns/nope", "no such turn: its key is 64 hexadecimal"),
+    ],
+)
+async def test_what_cannot_be_an_id_is_found_nowhere_and_the_error_says_how_one_looks(
+    tmp_path, method, path, told
+):
+    async with serving(tmp_path) as (client, _):
+        body = {"answer": "cat"} if method == "POST" else None
+        answered = await client.request(method, path, json=body)
+        assert answered.status_code == 404
+        error = answered.json()["error"]
+        assert error["type"] == "not_found_error"
+        assert error["code"] in ("mindstorm_not_found", "turn_not_found")
+        assert told in error["message"]
+        assert "hexadecimal digits" in error["message"]
+        assert "[0-9a-f]" not in error["message"]
+
+
+async def test_a_list_from_what_cannot_be_an_id_says_how_one_looks(tmp_path):
+    async with serving(tmp_path) as (client, _):
+        answered = await client.get("/v1/mindstorms?before=nope")
+        assert answered.status_code == 400
+        error = answered.json()["error"]
+        assert error["param"] == "before"
+        assert error["message"].startswith("before: the id of a mindstorm is 16 hexadecimal digits")
+
+
 async def test_a_mindstorm_is_begun_watched_and_told(tmp_path):
     async with serving(tmp_path) as (client, _):
         begun = await client.post("/v1/mindstorms", json={**NEW, "images": [png()]})

@@ -98,6 +98,46 @@ async def test_a_person_asks_with_a_picture_and_watches_to_the_verdict(tmp_path)
         assert (told["choices"], told["images"]) == (["cat", "dog"], 2)
 
 
+async def test_pictures_stay_for_the_next_question_until_they_are_removed_or_others_come(tmp_path):
+    async with visited(tmp_path) as (page, client, _):
+
+        async def ask(question):
+            await page.get_by_label("Question").fill(question)
+            await page.get_by_role("button", name="Ask", exact=True).click()
+            await expect(page.locator("#asked")).to_have_text(question)
+            await expect(page.locator("#answer")).to_have_text("A")
+            return (await client.get("/v1/mindstorms")).json()["data"][0]["images"]
+
+        kept = page.get_by_text("Sent with the next question too")
+        await drop(page)
+        await choose(page)
+        await expect(page.locator("#pictures img")).to_have_count(2)
+        await expect(kept).to_be_hidden()
+        assert await ask("What is it?") == 2
+        await expect(kept).to_be_visible()
+        assert await ask("What colour is it?") == 2
+        await page.get_by_role("button", name="Remove picture 1").click()
+        await expect(kept).to_be_visible()
+        await choose(page)  # in place of the one that was left
+        await expect(page.locator("#pictures img")).to_have_count(1)
+        await expect(kept).to_be_hidden()
+        assert await ask("And this?") == 1
+        await page.get_by_role("button", name="Remove picture 1").click()
+        await expect(kept).to_be_hidden()
+        assert await ask("And without any?") == 0
+
+
+async def test_a_file_that_is_no_picture_is_said_not_to_be_one(tmp_path):
+    text = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"not a picture"}
+    async with visited(tmp_path) as (page, _, _):
+        await page.locator("#files").set_input_files([text])
+        await expect(page.get_by_role("alert")).to_have_text("Not a picture: notes.txt.")
+        await expect(page.locator("#pictures img")).to_have_count(0)
+        await choose(page)
+        await expect(page.get_by_role("alert")).to_be_hidden()
+        await expect(page.locator("#pictures img")).to_have_count(1)
+
+
 async def test_the_graph_lights_up_while_members_think(tmp_path):
     slow = Slow("cat", seconds=0.6)
     async with visited(tmp_path, one_phase([slow, slow, slow], name="trio")) as (page, _, _):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from nlsom.errors import TraceError, TraceRefused
-from nlsom.testing.traces import header, record
+from nlsom.testing.traces import header, record, reopened
 from nlsom.trace import SqliteTrace
 from nlsom.trace.upkeep import compact
 
@@ -214,7 +214,7 @@ async def test_once_what_was_in_its_way_is_gone_it_goes_on_and_who_may_have_lost
 FULL = """
 import asyncio, resource, signal, sys
 from nlsom.errors import TraceError
-from nlsom.testing.traces import header, record
+from nlsom.testing.traces import header, record, reopened
 from nlsom.trace import SqliteTrace
 
 async def main(path, limit):
@@ -266,7 +266,7 @@ async def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_where_it_was(tmp
 
 CREATE = """
 import asyncio, sys
-from nlsom.testing.traces import header, record
+from nlsom.testing.traces import header, record, reopened
 from nlsom.trace import SqliteTrace
 
 async def main(path, name):
@@ -343,6 +343,27 @@ async def test_pruning_keeps_the_replies_that_others_reuse(tmp_path):
     with sqlite3.connect(path) as file:
         assert file.execute("SELECT count(*) FROM records").fetchone() == (1,)
     file.close()
+
+
+async def test_a_reply_that_is_dropped_while_another_mindstorm_takes_it_over_is_kept_there(tmp_path):
+    path = tmp_path / "run.sqlite"
+    async with SqliteTrace(path) as trace, SqliteTrace(path) as other:
+        await trace.open(header("one"))
+        trace.append(record("a", mindstorm="one"))
+        trace.append(record("b", mindstorm="one"))
+        trace.leave("one")
+        await trace.durable()
+        await trace.open(header("two"))
+        found = await trace.find([record(name).key for name in "ab"])
+        assert (await other.prune(["one"])).kept == 0
+        for reply in found.values():
+            trace.append(reply._replace(mindstorm="two", kind="reused"))
+        trace.append(record("b", "reused", mindstorm="two"))  # whoever asks twice: it is there by now
+        await trace.durable()
+        stored = [one async for one in trace.records("two")]
+        assert [one.body for one in stored] == [record("a").body] * 3
+        assert await trace.verify() == []
+        assert set((await reopened(trace, header("two"))).outcomes) == set(found)
 
 
 async def test_a_kept_reply_that_was_changed_is_damage(tmp_path):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from pydantic import PositiveInt
+
 from nlsom.budget import Cost
 from nlsom.message import Said, Text
-from nlsom.model.contract import Model, Prompt, Settings
+from nlsom.model.contract import Model, Prompt, Settings, Temperature, TopP
 from nlsom.model.prompt import render
 from nlsom.turn import Turn
 
@@ -29,9 +31,9 @@ class Chat:
         self,
         *,
         model: Model,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        max_tokens: int | None = None,
+        temperature: Temperature = 0.0,
+        top_p: TopP = 1.0,
+        max_tokens: PositiveInt | None = None,
     ) -> None:
         self.model = model
         self._settings = Settings(temperature=temperature, top_p=top_p, max_tokens=max_tokens)

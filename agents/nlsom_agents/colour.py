@@ -17,7 +17,7 @@ from nlsom_agents.sight.detector import Thing
 from nlsom_agents.sight.expert import Expert
 from nlsom_agents.sight.finding import Finding, cannot_tell
 from nlsom_agents.sight.palette import Box, Shares, colours_named, name_pixels, shares
-from nlsom_agents.sight.places import place
+from nlsom_agents.sight.places import on_side, place
 from nlsom_agents.sight.question import Question
 from nlsom_agents.sight.runtime import digest_of
 from nlsom_agents.sight.things import KINDS, PHRASES
@@ -38,7 +38,7 @@ _PARTS: dict[str, Box] = {
 }
 # What a person wears, in shares of the person's box: of one seen from head to foot, and of a bust.
 _UPPER = "shirt jacket suit coat dress sweater top uniform jersey vest blouse"
-_LOWER = "pant trouser jean short skirt"
+_LOWER = "pants trousers jeans shorts skirt"
 _HEAD = "hair hat cap helmet"
 _STANDING: dict[str, Box] = {
     _UPPER: (0.3, 0.25, 0.7, 0.5),
@@ -74,7 +74,7 @@ class Colour(Expert[Palette]):
     @property
     def identity(self) -> str:
         """Name, version and the weights' digest."""
-        return f"colour/1 nanodet-g {digest_of(detector.WEIGHTS)}"
+        return f"colour/2 nanodet-g {digest_of(detector.WEIGHTS)}"
 
     async def view(self, media: MediaStore, image: Image) -> Palette:
         """The colours and the things."""
@@ -138,11 +138,13 @@ def _region(view: Palette, question: Question) -> tuple[str, Shares, float] | No
     if worn is not None:
         return worn
     subject = _subject(question)
-    found, clear = _things(view, subject)
+    found, clear = _things(view, question, subject)
     if found:
-        thing = max(found, key=lambda thing: thing.area * thing.score)
+        outermost = on_side(found, said)
+        thing = outermost or max(found, key=lambda thing: thing.area * thing.score)
         where = f"the {thing.name} {place(thing)}"
-        return (where, shares(view.named, _middle(thing)), 0.5 + thing.score / 2) if clear else None
+        part = where, shares(view.named, _middle(thing)), 0.5 + thing.score / 2
+        return part if clear or outermost else None
     if question.sort != "colour" or mentions(question.said, PHRASES):
         return None
     middle, border = shares(view.named, CENTRE), shares(view.named, INSIDE, outside=True)
@@ -152,17 +154,18 @@ def _region(view: Palette, question: Question) -> tuple[str, Shares, float] | No
     return None
 
 
-def _things(view: Palette, subject: tuple[str, ...]) -> tuple[list[Thing], bool]:
-    """The things that a noun phrase may mean, and whether it is clear which.
+def _things(view: Palette, question: Question, subject: tuple[str, ...]) -> tuple[list[Thing], bool]:
+    """The things that the subject of a question may mean, and whether it is clear which.
 
-    It is not, where the phrase says more than the detector can tell and there is more than one such thing.
+    It is not, where the question says more than the detector can tell and there is more than one such thing.
     """
     named = mentions(subject, PHRASES)
     if not named or named[-1].end < len(subject):
         return [], False
     kind = KINDS[named[-1].phrase]
     found = [thing for thing in view.things if thing.name in kind.classes and thing.score >= FOUND]
-    return found, len(found) == 1 or (kind.exact and named[-1].start == 0)
+    more = any(token not in subject and not colours_named(token) for token in question.rest)
+    return found, len(found) == 1 or (kind.exact and named[-1].start == 0 and not more)
 
 
 def _worn(view: Palette, said: Sequence[str]) -> tuple[str, Shares, float] | None:
@@ -170,7 +173,7 @@ def _worn(view: Palette, said: Sequence[str]) -> tuple[str, Shares, float] | Non
     people = [thing for thing in view.things if thing.name == "person" and thing.score >= FOUND]
     if not people:
         return None
-    person = max(people, key=lambda thing: thing.area)
+    person = on_side(people, said) or max(people, key=lambda thing: thing.area)
     tall = (person.bottom - person.top) > 1.6 * view.aspect * (person.right - person.left)
     for words, part in (_STANDING if tall else _BUST).items():
         if named := [word for word in words.split() if word in said]:

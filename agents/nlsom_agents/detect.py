@@ -16,7 +16,7 @@ from nlsom_agents.sight.places import place, places, side
 from nlsom_agents.sight.question import Question
 from nlsom_agents.sight.runtime import digest_of
 from nlsom_agents.sight.things import EASILY_MISSED, GROUPS, KINDS, PHRASES, Kind
-from nlsom_agents.sight.words import a, count_of, listed, mentions, plural, tokens
+from nlsom_agents.sight.words import a, count_of, listed, mentions, number, plural, tokens
 
 HINT = detector.LEAST  # under it a thing is taken to be absent, from it on at least doubtful
 SEEN = 0.3  # from it on a thing is there when it is asked for
@@ -41,7 +41,7 @@ class Detect(Expert[Things]):
     @property
     def identity(self) -> str:
         """Name, version and the weights' digest."""
-        return f"detect/1 nanodet-g {digest_of(detector.WEIGHTS)}"
+        return f"detect/2 nanodet-g {digest_of(detector.WEIGHTS)}"
 
     async def view(self, media: MediaStore, image: Image) -> Things:
         """All things from the lowest score that may matter, the most certain first."""
@@ -92,7 +92,7 @@ def summary(view: Things) -> str:
     if not seen:
         sentences.append("I see nothing that I know and am sure of.")
     if doubtful:
-        sentences.append(f"Perhaps there is {', '.join(doubtful)}; unsure.")
+        sentences.append(f"Perhaps {', '.join(doubtful)}; unsure.")
     if (largest := _largest(view)) and sum(map(len, seen.values())) > 1:
         sentences.append(f"The largest is the {largest.name} {place(largest)}.")
     absent = [word for word in ("person", "animal", "vehicle") if not _of(view, KINDS[word], HINT)]
@@ -253,7 +253,7 @@ def _told(word: str, kind: Kind, found: Things, view: Things) -> str:
     text = f"I see {listed([_counted(*item) for item in _by_name(found, HINT).items()])}."
     more = len(_of(view, kind, SEEN)) - len(found)
     if more:
-        text += f" There may be {more} more."
+        text += f" There may be {number(more)} more."
     if not kind.exact:
         narrower = f"it is {a(word)}" if len(found) == 1 else f"they are {plural(word)}"
         text += f" Whether {narrower} I cannot tell for sure."
@@ -277,7 +277,7 @@ def _named(view: Things, question: Question) -> str:
         if mention.phrase == "orange" and question.sort == "colour":
             continue
         kind = KINDS[mention.phrase]
-        found = _of(view, kind, SEEN)
+        found = _of(view, kind, COUNTED) or _of(view, kind, SEEN)
         sentence = _told(mention.phrase, kind, found, view) if found else _none(mention.phrase, kind)
         if sentence not in told:
             told.append(sentence)

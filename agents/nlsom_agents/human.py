@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import PositiveFloat
+
 from nlsom.answers import Answers
 from nlsom.errors import Unavailable
 from nlsom.message import Said
@@ -17,7 +19,7 @@ class Human:
 
     identity = "human/1"
 
-    def __init__(self, *, seconds: float | None = None) -> None:
+    def __init__(self, *, seconds: PositiveFloat | None = None) -> None:
         self.answers: Answers | None = None
         self._seconds = seconds
 

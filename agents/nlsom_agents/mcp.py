@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from pydantic import Field, JsonValue
+from pydantic import PositiveFloat
 
 from nlsom.errors import ExtraMissing, ModelError, ModelUnavailable, UsageError
 from nlsom.message import Said
+from nlsom.source import JsonObject
 from nlsom.tool import asked
 from nlsom.turn import Turn
 
@@ -43,9 +44,9 @@ class Mcp:
         command: Sequence[str] = (),
         url: str | None = None,
         argument: str | None = None,
-        arguments: dict[str, JsonValue] | None = None,
+        arguments: JsonObject | None = None,
         env: dict[str, str] | None = None,
-        seconds: Annotated[float, Field(gt=0)] = 60.0,
+        seconds: PositiveFloat = 60.0,
     ) -> None:
         if bool(command) == (url is not None):
             raise UsageError("an MCP server needs `command` or `url`, and not both")

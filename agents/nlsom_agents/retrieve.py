@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from nlsom.errors import UsageError
 from nlsom.message import Said
@@ -51,7 +51,7 @@ class Retrieve:
         self,
         *,
         folder: str,
-        top: Annotated[int, Field(ge=1)] = 3,
+        top: PositiveInt = 3,
         least: Annotated[float, Field(ge=-1, le=1)] = 0.2,
     ) -> None:
         self.model = Sentences()

@@ -6,9 +6,9 @@ import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import PositiveInt, ValidationError
 
 from nlsom import __version__
 from nlsom.bench.line import Lines
@@ -81,7 +81,7 @@ class Config(Frozen):
     scorer: str
     limit: int | None = None
     sample_seed: int | None = None
-    seeds: Annotated[int, Field(ge=1)] = 1
+    seeds: PositiveInt = 1
     entrants: tuple[Entrant, ...]
     budget: int | None = None
     versions: dict[str, str] = {}

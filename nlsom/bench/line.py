@@ -35,7 +35,7 @@ class Line(Frozen):
         choice: Index of the right choice, if there is one.
         references: Gold captions.
         meta: What the set says besides.
-        answer: What the society answered; None for no verdict.
+        answer: What the society answered, as the task counts it; None for no verdict.
         confidence: Of the verdict, between 0 and 1.
         official: By the rule of the set; None where it counts no single samples, or failed.
         lenient: As a person would judge.
@@ -134,7 +134,7 @@ def decided(line: Line, verdict: Verdict) -> Line:
     """A line with the verdict."""
     return line.model_copy(
         update={
-            "answer": verdict.answer,
+            "answer": verdict.counted,
             "confidence": verdict.confidence,
             "tied": verdict.tied,
             "abstained": verdict.abstained,

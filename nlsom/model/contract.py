@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from nlsom.form import Form
 from nlsom.media import MediaStore
@@ -34,6 +34,10 @@ class Prompt:
         return self.head + self.tail
 
 
+Temperature = Annotated[float, Field(ge=0, le=2)]
+TopP = Annotated[float, Field(gt=0, le=1)]
+
+
 class Settings(Frozen):
     """How a model samples.
 
@@ -44,9 +48,9 @@ class Settings(Frozen):
         stop: Texts that end a reply.
     """
 
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    temperature: Temperature = 0.0
+    top_p: TopP = 1.0
+    max_tokens: PositiveInt | None = None
     stop: tuple[str, ...] = ()
 
 

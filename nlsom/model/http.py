@@ -7,11 +7,11 @@ import json
 import logging
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, Self
 
 import httpx
-from pydantic import JsonValue
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from nlsom.errors import ModelError, ModelUnavailable, NlsomError, PromptTooLong, UsageError
 from nlsom.form import Constraint, Form, TextForm
@@ -20,6 +20,7 @@ from nlsom.model import wire
 from nlsom.model.contract import Completion, Prompt, Settings
 from nlsom.model.exchange import Exchange, Patience, RefusedError, group_of
 from nlsom.model.served import Served, discover, names
+from nlsom.source import JsonObject
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class HttpModel:
         context: Longest prompt and reply together, in tokens; None asks the server.
         thinking: Tokens of room for a model that thinks before it answers.
         extra: Further fields for every request, such as
-            `{"chat_template_kwargs": {"enable_thinking": false}}`.
+            `{"chat_template_kwargs": {"enable_thinking": false}}`; null leaves a field out that nlsom sends.
         concurrency: Most requests in flight at each server.
         requests_per_second: Most requests started a second at each server.
         timeout: Longest that a server may take for one reply, in seconds.
@@ -76,19 +77,19 @@ class HttpModel:
         model: str | None = None,
         *,
         key_env: str = "NLSOM_API_KEY",
-        pictures: int | None = None,
+        pictures: NonNegativeInt | None = None,
         too_many_pictures: Literal["error", "first"] = "error",
         constraints: wire.Constraints | None = None,
-        context: int | None = None,
-        thinking: int = 0,
-        extra: Mapping[str, JsonValue] | None = None,
-        concurrency: int = 64,
-        requests_per_second: float | None = None,
-        timeout: float = 600.0,
-        connect_timeout: float = 5.0,
-        retries: int = 4,
-        backoff: float = 0.5,
-        longest_wait: float = 30.0,
+        context: PositiveInt | None = None,
+        thinking: NonNegativeInt = 0,
+        extra: JsonObject | None = None,
+        concurrency: PositiveInt = 64,
+        requests_per_second: PositiveFloat | None = None,
+        timeout: PositiveFloat = 600.0,
+        connect_timeout: PositiveFloat = 5.0,
+        retries: NonNegativeInt = 4,
+        backoff: NonNegativeFloat = 0.5,
+        longest_wait: NonNegativeFloat = 30.0,
         proxy: str | None = None,
     ) -> None:
         urls = tuple(_base_url(one) for one in ([url] if isinstance(url, str) else url))

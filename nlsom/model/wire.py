@@ -50,7 +50,7 @@ def chat_body(
         settings: How to sample.
         seed: For sampling.
         constraints: How the server is told of the constraint.
-        extra: Further fields; they win over ours.
+        extra: Further fields; they win over ours, and None leaves one out.
     """
     fields: dict[str, Any] = {
         "model": model,
@@ -64,7 +64,7 @@ def chat_body(
     if constraint is not None:
         fields |= _constrain(constraint, constraints)
     if extra:
-        fields |= extra
+        fields = {name: value for name, value in {**fields, **extra}.items() if value is not None}
     said = json.dumps(text, ensure_ascii=False)
     if pictures:
         said = f'[{",".join(pictures)},{{"type":"text","text":{said}}}]'

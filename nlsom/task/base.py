@@ -79,3 +79,10 @@ class Task(Frozen):
     def canonical(self, answer: str) -> str | None:
         """What an answer is counted as; None for one that says "I don't know"."""
         return answer.strip() or None
+
+    def wording(self, answer: str) -> str:
+        """How an answer to an open question is told, in the words it was given in; counts as the same answer.
+
+        By default as it is counted.
+        """
+        return self.canonical(answer) or answer

@@ -47,3 +47,7 @@ class VqaTask(Task):
         if short.casefold() == "none":
             return "none"
         return normalise(short) or (short.casefold() if any(map(str.isalnum, short)) else None)
+
+    def wording(self, answer: str) -> str:
+        """An open answer without "The answer is" and the like, but in its own case and with its articles."""
+        return " ".join(read_short(answer).split())

@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable
 from contextlib import nullcontext
 
+from pydantic import NonNegativeFloat, PositiveInt
+
 from nlsom.errors import ModelError
 from nlsom.form import (
     ApprovalForm,
@@ -50,8 +52,8 @@ class Scripted:
         self,
         scripted: int = 0,
         *,
-        seconds: float = 0.0,
-        concurrency: int | None = None,
+        seconds: NonNegativeFloat = 0.0,
+        concurrency: PositiveInt | None = None,
         keep: bool = False,
         say: Callable[[Prompt, Form], str | None] | None = None,
     ) -> None:

@@ -67,8 +67,9 @@ class Record(NamedTuple):
         mindstorm: The mindstorm it belongs to.
         kind: `intent`: a member whose answer has effects in the world is about to be asked. `replied`,
             `abstained` (cause), `cancelled` (reason): the outcome of a turn. `reused`: this
-            mindstorm took the outcome that another stored under the same key. `closed`: a phase ended early,
-            and who counted. `verdict`: what it came to.
+            mindstorm took the reply that another stored under the same key; a trace keeps the reply once, so
+            it drops the body, unless the other has been dropped meanwhile. `closed`: a phase ended early, and
+            who counted. `verdict`: what it came to.
         key: Key of the turn; "" for `closed` and `verdict`.
         member: Who was asked; of a phase that was closed, where they are asked in turn, who was it.
         phase: Name of the phase.

@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _BATCH = 4096
 _ROWS = 64
+_ASKED = 500
 
 
 class _Call:
@@ -217,8 +218,11 @@ class Writer:
             any(isinstance(item, Record) or (isinstance(item, _Call) and item.writes) for item in batch),
         )
         try:
+            gone = _gone(connection, batch)
             for item in batch:
                 if isinstance(item, Record):
+                    if item.kind == "reused":
+                        item = item._replace(kind="replied") if item.key in gone else item._replace(body=b"")
                     number, chain = self._ends.get(item.mindstorm) or _end(connection, item.mindstorm)
                     chain = link(chain, item)
                     self._ends[item.mindstorm] = number, chain
@@ -274,6 +278,24 @@ def _insert(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None
         connection.execute(_insertion(len(some)), [value for row in some for value in row])
         at += len(some)
     rows.clear()
+
+
+def _gone(connection: sqlite3.Connection, batch: Sequence[_Item]) -> set[str]:
+    """Of the replies that are reused in this batch, those that were dropped since they were found."""
+    records = [item for item in batch if isinstance(item, Record)]
+    keys = {record.key for record in records if record.kind == "reused"}
+    if not keys:
+        return keys
+    keys.difference_update(record.key for record in records if record.kind == "replied")
+    wanted = [bytes.fromhex(key) for key in keys]
+    for at in range(0, len(wanted), _ASKED):
+        some = wanted[at : at + _ASKED]
+        rows = connection.execute(
+            f"SELECT key FROM records WHERE kind = 'replied' AND key IN ({','.join('?' * len(some))})",  # noqa: S608
+            some,
+        )
+        keys.difference_update(key.hex() for (key,) in rows)
+    return keys
 
 
 @cache

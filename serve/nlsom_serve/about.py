@@ -135,7 +135,8 @@ def _line(step: Step) -> str:
     ask = step.ask
     prompt = ask.prompt if isinstance(ask.prompt, str) else "its own prompt"
     form = ask.form if isinstance(ask.form, str) else ask.form.kind
-    line = f"ask {ask.ask} ({len(step.who)}) by {prompt!r}, as {ask.label!r}, form {form}"
+    called = "" if step.name == ask.label else f" (the phase {step.name!r})"
+    line = f"ask {ask.ask} ({len(step.who)}) by {prompt!r}, as {ask.label!r}{called}, form {form}"
     if ask.over is not None:
         line += f" over every {ask.over!r}"
     if ask.hears != Hears():

@@ -15,6 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self
 
+from pydantic import PositiveInt
+
 from nlsom.errors import ExtraMissing, ModelError, ModelUnavailable, PromptTooLong
 from nlsom.form import Form
 from nlsom.message import Usage
@@ -55,10 +57,10 @@ class Embedded:
         self,
         model: str = "qwen2.5-coder-1.5b",
         *,
-        max_num_seqs: int = 32,
-        cache_gb: int = 1,
-        context: int | None = None,
-        threads: int | None = None,
+        max_num_seqs: PositiveInt = 32,
+        cache_gb: PositiveInt = 1,
+        context: PositiveInt | None = None,
+        threads: PositiveInt | None = None,
     ) -> None:
         self.model = model
         self._options = {

@@ -33,6 +33,14 @@ def place(thing: Thing) -> str:
     return "in the centre" if across == "centre" else f"on the {across}"
 
 
+def on_side(things: Sequence[Thing], said: Sequence[str]) -> Thing | None:
+    """Which of several things `on the left` or `on the right` means; None where a question says neither."""
+    if not things or ("left" in said) == ("right" in said):
+        return None
+    outermost = min if "left" in said else max
+    return outermost(things, key=lambda thing: thing.left + thing.right)
+
+
 def places(things: Sequence[Thing]) -> str:
     """Where things are: `on the left`, `(one on the left, two in the centre)`, `from left to right`."""
     if len(things) == 1:

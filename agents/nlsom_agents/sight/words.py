@@ -12,6 +12,7 @@ _PLURALS = {
     "wolf": "wolves", "leaf": "leaves", "loaf": "loaves", "shelf": "shelves", "scarf": "scarves",
     "cookie": "cookies", "movie": "movies", "shoe": "shoes", "sheep": "sheep", "skis": "skis",
     "scissors": "scissors", "glasses": "glasses", "broccoli": "broccoli", "fish": "fish", "deer": "deer",
+    "pants": "pants", "trousers": "trousers", "jeans": "jeans", "shorts": "shorts",
     "aircraft": "aircraft", "luggage": "luggage", "food": "food", "cattle": "cattle", "lens": "lenses",
 }  # fmt: skip
 _SINGULARS = {many: one for one, many in _PLURALS.items()} | {

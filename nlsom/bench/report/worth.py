@@ -146,7 +146,7 @@ async def _scored(society: Society, standing: Standing, at_once: int) -> list[tu
                 verdict = await society.ask(line.as_task(), seed=line.seed)
             except NlsomError:
                 return 0.0, 0  # without this member there is no verdict: that is what it is worth
-        score = judge.score(verdict.answer, line.as_sample())
+        score = judge.score(verdict.counted, line.as_sample())
         return (score.lenient if score is not None else 0.0), verdict.usage.calls
 
     async with asyncio.TaskGroup() as group:

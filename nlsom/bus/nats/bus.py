@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import socket
@@ -16,12 +17,13 @@ from nlsom.bus.nats.caller import Calling
 from nlsom.bus.nats.link import Link, token
 from nlsom.bus.nats.objects import Objects
 from nlsom.bus.nats.worker import Hosting
-from nlsom.errors import BusClosed
+from nlsom.errors import BusClosed, Unavailable
 from nlsom.event import Event
 from nlsom.media import MediaStore
 from nlsom.message import Said
 from nlsom.turn import Turn
 
+_LOG = logging.getLogger("nlsom.bus.nats")
 _DAY = 86_400.0
 
 
@@ -68,6 +70,7 @@ class NatsBus:
         self._parts: tuple[Calling, Hosting, Objects] | None = None
         self._beating: asyncio.Task[None] | None = None
         self._lost = asyncio.Event()
+        self._why = ""
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -87,8 +90,8 @@ class NatsBus:
         await calling.open()
         self._parts = calling, hosting, objects
         self._link.back += [calling.back, hosting.back]
-        self._link.gone += [self._lost.set, lambda: calling.fail("the NATS server is gone")]
-        self._beating = asyncio.create_task(self._keep_beating(calling, hosting))
+        self._link.gone += [self._give_up, calling.fail]
+        self._beating = self._link.do(self._keep_beating(calling, hosting))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -140,13 +143,13 @@ class NatsBus:
         await hosting.leave(seconds)
 
     async def gone(self) -> None:
-        """Waits until the connection is given up.
+        """Waits until the bus is given up: its server is gone, or it failed itself.
 
         Raises:
             BusClosed: Then.
         """
         await self._lost.wait()
-        raise BusClosed("the NATS server is gone; start it, then this again")
+        raise BusClosed(f"{self._why}; see to it, then start this again")
 
     async def close(self) -> None:
         """Closes the bus; see `Bus.close`."""
@@ -165,9 +168,15 @@ class NatsBus:
         await self._link.close()
 
     def _open(self) -> tuple[Calling, Hosting, Objects]:
+        if self._lost.is_set() and not self._closed:
+            raise BusClosed(self._why)
         if self._closed or self._parts is None or self._link.client.is_closed:
             raise BusClosed("the bus is closed" if self._parts else "open the bus first: `async with bus:`")
         return self._parts
+
+    def _give_up(self, reason: str) -> None:
+        self._why = self._why or reason
+        self._lost.set()
 
     async def _keep_beating(self, calling: Calling, hosting: Hosting) -> None:
         loop = asyncio.get_running_loop()
@@ -180,5 +189,8 @@ class NatsBus:
                 calling.back()
                 continue
             if self._link.up:
-                await calling.beat(now, self._silence, self._beat)
+                try:
+                    await calling.beat(now, self._silence, self._beat)
+                except Unavailable as error:
+                    _LOG.warning("turns in flight are asked after later: %s", error)
                 hosting.beat(now, self._silence)

@@ -45,7 +45,7 @@ class Calling:
 
     async def open(self) -> None:
         """Begins to listen for outcomes, and for workers that come and go."""
-        self._sender = Sender(self._flush)
+        self._sender = Sender(self._link, self._flush)
         await self._link.subscribe(f"{self._inbox}.*", self._take)
         await self._link.subscribe(f"{self._space}.here", self._take)
 
@@ -117,7 +117,7 @@ class Calling:
             await self._sender.close()
 
     def fail(self, reason: str) -> None:
-        """The connection is given up: all who wait are told."""
+        """The bus is given up: all who wait are told."""
         for asked in list(self._asked.values()):
             if not asked.answer.done():
                 asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
@@ -130,7 +130,7 @@ class Calling:
         self._sender.ring()
 
     def _do(self, work: Any) -> None:
-        task = asyncio.create_task(work)
+        task = self._link.do(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
 
@@ -168,7 +168,11 @@ class Calling:
                 self._settle(asked, error=WorkerLost(what))
                 return
             if self._link.up:
-                await self._roster.look({asked.to})
+                try:
+                    await self._roster.look({asked.to})
+                except NlsomError as error:
+                    self._settle(asked, error=error)
+                    return
             await asyncio.sleep(0.05)
 
     def _lost(self, worker: Worker) -> None:
@@ -179,7 +183,7 @@ class Calling:
         if flying:
             # In case it is only cut off, and comes back to turns that nobody waits for.
             told = to_json({"t": "cancel", "from": self.id, "turns": list(flying)})
-            self._do(self._link.send(self._to(worker), told))
+            self._do(self._try_send(worker, told, ()))
         for asked in flying.values():
             asked.worker = None
             self._do(self._again(asked))

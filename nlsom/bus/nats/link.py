@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from nlsom.bus.nats.login import login
@@ -19,13 +19,14 @@ class Link:
     Attributes:
         client: The client; set by `open`.
         back: Called after each reconnection.
-        gone: Called once, when the connection is given up.
+        gone: Called with the reason when the bus cannot go on: the connection is given up, or work that
+            runs in the background has failed.
     """
 
     def __init__(self, url: str, *, name: str, patience: float) -> None:
         self.client: Any = None
         self.back: list[Callable[[], None]] = []
-        self.gone: list[Callable[[], None]] = []
+        self.gone: list[Callable[[str], None]] = []
         self._url, self._name, self._patience = url, name, patience
         self._closing = False
 
@@ -94,6 +95,26 @@ class Link:
         except Error as error:
             raise Unavailable(f"NATS takes no message: {str(error) or type(error).__name__}") from error
 
+    def do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Does something in the background. If it fails, the bus is given up, and says so.
+
+        Returns:
+            The task, which the caller has to hold and to cancel.
+        """
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            _LOG.error("the bus is given up", exc_info=error)
+            self._give_up(f"the bus failed ({type(error).__name__}: {error})")
+
+    def _give_up(self, reason: str) -> None:
+        for tell in self.gone:
+            tell(reason)
+
     async def close(self) -> None:
         """Sends what waits, and disconnects."""
         self._closing = True
@@ -115,17 +136,16 @@ class Link:
             tell()
 
     async def _closed(self) -> None:
-        for tell in self.gone:
-            tell()
+        self._give_up("the NATS server is gone")
 
 
 class Sender:
     """Gathers what is to be sent and hands it on in one go, once everybody who runs now had their say."""
 
-    def __init__(self, send: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, link: Link, send: Callable[[], Awaitable[None]]) -> None:
         self._send = send
         self._wake = asyncio.Event()
-        self._task = asyncio.create_task(self._run())
+        self._task = link.do(self._run())
 
     def ring(self) -> None:
         """Something is to be sent."""
@@ -133,9 +153,11 @@ class Sender:
 
     async def close(self) -> None:
         """Sends what is left, and ends."""
+        failed = self._task.done()
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        await self._send()
+        if not failed:
+            await self._send()
 
     async def _run(self) -> None:
         while True:

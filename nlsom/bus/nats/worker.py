@@ -64,7 +64,7 @@ class Hosting:
             self._slots[address] = asyncio.Semaphore(limit)
         if not self._listening:
             self._listening = True
-            self._sender = Sender(self._flush)
+            self._sender = Sender(self._link, self._flush)
             await self._link.subscribe(self.subject, self._take)
             await self._link.subscribe(f"{self._space}.who", self._who)
         await self._tell(f"{self._space}.here", [address])
@@ -107,10 +107,10 @@ class Hosting:
         """NATS is back: nobody could be heard meanwhile."""
         now = asyncio.get_running_loop().time()
         self._heard = dict.fromkeys(self._heard, now)
-        self._do(self._tell(f"{self._space}.here", list(self._agents)))
+        self._do(self._say_again())
 
     def _do(self, work: Any) -> None:
-        task = asyncio.create_task(work)
+        task = self._link.do(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
 
@@ -137,6 +137,12 @@ class Hosting:
                 told = {**head, "hosts": hosts, "identities": list(identities), "more": more}
                 await self._link.send(to, to_json(told))
                 identities, hosts, size = {}, [], 0
+
+    async def _say_again(self) -> None:
+        try:
+            await self._tell(f"{self._space}.here", list(self._agents))
+        except NlsomError as error:  # NATS is away again already.
+            _LOG.warning("who is hosted here is told when NATS is back: %s", error)
 
     async def _who(self, message: Any) -> None:
         if message.reply and not self._leaving:
@@ -182,7 +188,14 @@ class Hosting:
         refused = mismatch(self.id, told, self._society)
         unpacker = self._unpackers.setdefault(caller, Unpacker(self._media))
         if refused is None:
-            unpacker.take(told["blobs"] if blobs is None else blobs)
+            try:
+                unpacker.take(told["blobs"] if blobs is None else blobs)
+            except Exception as error:  # noqa: BLE001
+                # Whatever it is, such as a kind of task that is not installed here: unanswered, the turns
+                # would be sent again and again.
+                for row in told["turns"]:
+                    self._answer(caller, row[0], "failed", failure(error))
+                return
         loop = asyncio.get_running_loop()
         for row in told["turns"]:
             number, _, to, at, *_, named, left = row
@@ -280,7 +293,7 @@ class Hosting:
             elif (caller, number) not in self._running and (caller, number) not in self._expected:
                 unknown.append(number)
         told = to_json({"t": "state", "worker": self.id, "unknown": unknown})
-        self._do(self._link.send(f"{self._space}.c.{caller}.{self.id}", told))
+        self._do(self._try_send(f"{self._space}.c.{caller}.{self.id}", told))
 
     async def _flush(self) -> None:
         out, self._out = self._out, {}

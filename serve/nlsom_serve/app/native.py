@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import StringConstraints
+from pydantic import AfterValidator, StringConstraints
 from starlette.responses import JSONResponse
 
 from nlsom import event, plugins
@@ -36,8 +37,31 @@ from nlsom_serve.app.told import told_event
 
 router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindstorms"])
 
-Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="Id of a mindstorm.")]
-Key = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="Key of a turn.")]
+
+def _known(id: str) -> str:
+    if not _ID.fullmatch(id):
+        raise not_found(f"there is no such mindstorm: {_LOOKS}", code="mindstorm_not_found")
+    return id
+
+
+def _known_key(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise not_found("there is no such turn: its key is 64 hexadecimal digits", code="turn_not_found")
+    return key
+
+
+def _last_known(id: str) -> str:
+    if not _ID.fullmatch(id):
+        raise bad(f"before: {_LOOKS}", param="before")
+    return id
+
+
+_ID, _KEY = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{64}")
+_LOOKS = "the id of a mindstorm is 16 hexadecimal digits, such as 00c0ffee00c0ffee"
+
+Id = Annotated[str, Path(description="Id of a mindstorm: 16 hexadecimal digits."), AfterValidator(_known)]
+Key = Annotated[str, Path(description="Key of a turn: 64 hexadecimal digits."), AfterValidator(_known_key)]
+LastKnown = Annotated[str, Query(description="The last one that is known."), AfterValidator(_last_known)]
 Option = Annotated[str, StringConstraints(min_length=1)]
 
 
@@ -119,9 +143,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
 async def list_mindstorms(
     house: TheHouse,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: Annotated[
-        str | None, Query(pattern="^[0-9a-f]{16}$", description="The last one that is known.")
-    ] = None,
+    before: LastKnown | None = None,
 ) -> MindstormList:
     """Lists mindstorms, those begun last first."""
     headers = await house.trace.latest(limit + 1, before=before)

@@ -71,4 +71,8 @@ def structured(kind: type[Task]) -> type[Task]:
             except ValueError:
                 return None
 
+        def wording(self, answer: str) -> str:
+            """JSON as it is counted."""
+            return self.canonical(answer) or answer
+
     return Structured

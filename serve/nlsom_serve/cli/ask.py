@@ -128,6 +128,7 @@ def _run(
     elif quiet:
         out.print(tame(verdict.answer or ""), markup=False, soft_wrap=True)
     else:
+        out.print()
         show_verdict(verdict)
     if verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,15 +15,13 @@ from nlsom.trace.stored import read_stored
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import Dialogue, escape, out, print_json, show_verdict
-from nlsom_serve.cli.traces import question_of, read_mindstorm
+from nlsom_serve.cli.traces import Id, TraceArgument, question_of, read_mindstorm
 from nlsom_serve.cli.whatif import what_if
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace.")],
-    id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A mindstorm; the beginning of its id is enough.")
-    ] = None,
+    file: TraceArgument,
+    id: Id = None,
     without: Annotated[
         list[str] | None,
         typer.Option("--without", metavar="MEMBER", help="What if this member had been absent; repeatable."),
@@ -66,6 +63,7 @@ def replay(
             if record.kind == "replied":
                 dialogue.message(message_of(record))
         if verdict is not None:
+            out.print()
             show_verdict(verdict)
         else:
             out.print(

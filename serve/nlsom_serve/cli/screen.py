@@ -113,9 +113,8 @@ class Dialogue:
             self._console.print(f"\n[dim]── {escape(phase)}, round {round}[/]")
 
 
-def show_verdict(verdict: Verdict, console: Console = out) -> None:
-    """Shows a verdict: the answer, how it came about, and what it cost."""
-    console.print()
+def show_outcome(verdict: Verdict, console: Console = out) -> None:
+    """Shows the answer of a verdict, or why there is none, and how the votes fell."""
     if verdict.answer is not None:
         sure = f"  [dim]({verdict.confidence:.0%})[/]" if verdict.confidence is not None else ""
         console.print(f"[bold green]{escape(verdict.answer)}[/]{sure}", soft_wrap=True)
@@ -126,6 +125,11 @@ def show_verdict(verdict: Verdict, console: Console = out) -> None:
     if len(verdict.tally) > 1:
         tally = ", ".join(f"{name} {score:g}" for name, score in verdict.tally.items() if score)
         console.print(f"[dim]{verdict.rule}: {escape(tally)}[/]", soft_wrap=True)
+
+
+def show_verdict(verdict: Verdict, console: Console = out) -> None:
+    """Shows a verdict: the answer, how it came about, and what it cost."""
+    show_outcome(verdict, console)
     if verdict.answer is None or verdict.cut_short:
         for one in verdict.abstained:
             where = f"{escape(one.member)} abstained ({escape(one.phase)}, round {one.round})"

@@ -128,6 +128,10 @@ def plan_society(
         "[dim]Tokens read, of the longest prompt, and written; the share of the prompts that they have in "
         "common.\nAt most, and estimated: rounds may end early, and replies be shorter.[/]"
     )
+    for step in made.program.flat:
+        if "#" in step.name.removeprefix(step.ask.label):
+            told = f"{step.name} is another phase whose words are called {step.ask.label}; `name` renames it."
+            out.print(f"[dim]{escape(told)}[/]", soft_wrap=True)
     for name in found.over:
         out.print(f"[yellow]That may be more {name} than its limits allow.[/]")
 

@@ -26,7 +26,13 @@ from nlsom_serve.cli.screen import counted, escape, out, print_json
 app = typer.Typer(help="Traces: what they hold, and whether it is whole.", no_args_is_help=True)
 
 TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="A mindstorm; the beginning of its id is enough.")]
+Id = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[ID]",
+        help="A mindstorm; the beginning of its id is enough. Not needed where there is only one.",
+    ),
+]
 
 
 @app.command("list")
@@ -50,7 +56,7 @@ def list_traces(file: TraceArgument, json: AsJson = False) -> None:
 
 
 @app.command("show")
-def show(file: TraceArgument, id: Id, json: AsJson = False) -> None:
+def show(file: TraceArgument, id: Id = None, json: AsJson = False) -> None:
     """Shows what a trace holds of a mindstorm, record by record: replies, abstentions, early ends, verdict.
 
     Example: `nlsom traces show run.sqlite 1f3a`

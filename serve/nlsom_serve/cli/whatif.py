@@ -20,7 +20,7 @@ from nlsom.trace import Header, Record, SqliteTrace
 from nlsom.turn import Turn
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import fetch_missing
-from nlsom_serve.cli.screen import Dialogue, counted, escape, out, print_json, show_verdict
+from nlsom_serve.cli.screen import Dialogue, counted, escape, out, print_json, show_outcome, show_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,10 @@ def what_if(
     else:
         found = asyncio.run(_look(trace, society, header))
     if as_json:
-        print_json(_told(found, before))
+        change = {"without": list(without), "rule": rule, "rounds": rounds}
+        print_json({"change": change, **_told(found, before)})
     else:
-        _show(found, before)
+        _show(found, before, _change(without, rule, rounds))
     if found.verdict is None or found.verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
 
@@ -100,9 +101,22 @@ async def _ask(trace: SqliteTrace, society: Society, header: Header, *, show: bo
             return _Found(await storm.verdict(), asked=asked, changed=changed)
 
 
-def _show(found: _Found, before: Verdict | None) -> None:
+def _change(without: Sequence[str], rule: str | None, rounds: int | None) -> str:
+    changes = [f"without {' and '.join(without)}"] if without else []
+    if rule is not None:
+        changes.append(f"by {rule}")
+    if rounds is not None:
+        changes.append(f"with {counted(rounds, 'round')} at most")
+    return ", ".join(changes)
+
+
+def _show(found: _Found, before: Verdict | None, change: str) -> None:
+    out.print("\n[bold]The recorded verdict[/]")
     if before is not None:
-        out.print(f"[dim]the stored verdict: {escape(before.answer or 'none')} ({before.rule})[/]")
+        show_outcome(before)
+    else:
+        out.print("[yellow]it did not come to a verdict yet[/]")
+    out.print(f"\n[bold]What if: {escape(change)}[/]", soft_wrap=True)
     for name in found.changed:
         out.print(f"[yellow]{escape(name)} speaks by another agent or model now; it was asked anew[/]")
     if found.verdict is not None:
@@ -127,8 +141,8 @@ def _by_phase(turns: Sequence[Turn]) -> dict[tuple[str, int], list[str]]:
 
 def _told(found: _Found, before: Verdict | None) -> dict[str, Any]:
     return {
-        "before": before.model_dump(mode="json") if before else None,
-        "verdict": found.verdict.model_dump(mode="json") if found.verdict else None,
+        "recorded": before.model_dump(mode="json") if before else None,
+        "what_if": found.verdict.model_dump(mode="json") if found.verdict else None,
         "missing": [
             {"member": turn.member.name, "phase": turn.phase, "round": turn.round, "key": turn.key}
             for turn in found.missing

@@ -15,6 +15,7 @@ export class Graph {
     const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
     this.svg = document.importNode(parsed, true);
     this.place.replaceChildren(this.svg);
+    this.place.classList.toggle("wide", this.svg.viewBox.baseVal.width > 420);
     const discs = [...this.svg.querySelectorAll("circle:has(title)")]; // the legend and hubs have no title
     this.discs = new Map(seats.map((seat, at) => [seat.name, discs[at]]).filter(([, disc]) => disc));
     this.listeners = new Map(seats.map((seat) => [seat.name, []]));

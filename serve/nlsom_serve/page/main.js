@@ -152,9 +152,9 @@ async function listPast(more = false) {
   const items = told.data.map((one) => {
     const answer = element("b", { text: one.answer ?? (one.state === "decided" ? "no verdict" : one.state) });
     answer.classList.toggle("none", one.answer === null);
-    const when = one.started ? ` · ${new Date(one.started * 1000).toLocaleString([], WHEN)}` : "";
+    const when = one.started ? `· ${new Date(one.started * 1000).toLocaleString([], WHEN)}` : "";
     const button = element("button", { type: "button" }, element("span", { className: "asked", text: one.question || "(a picture)" }));
-    button.append(element("small", {}, answer, ` · ${one.society}${when}`));
+    button.append(element("small", {}, answer, ` · ${one.society} `, element("span", { className: "when", text: when })));
     button.dataset.id = one.id;
     button.addEventListener("click", () => trying(() => open(one.id)));
     return element("li", {}, button);
@@ -179,15 +179,16 @@ function mark() {
 
 async function ask() {
   const society = $("society").value;
+  const sent = pictures.urls;
   $("send").disabled = true;
   try {
     const begun = await api.post("/v1/mindstorms", {
       society,
       question: $("question").value,
       find_choices: true,
-      images: pictures.urls,
+      images: sent,
     });
-    pictures.clear();
+    pictures.keep(sent);
     await showPictures(begun.id, begun.images);
     storm.asks(begun.question, begun.choices);
     if (matchMedia("(max-width: 56rem)").matches) $("watching").scrollIntoView();

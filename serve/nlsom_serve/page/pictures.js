@@ -1,11 +1,11 @@
-// Pictures to send: chosen, dropped or pasted, kept as data URLs.
+// Pictures to send: chosen, dropped or pasted, as data URLs. They stay for the next question, until others come.
 
-import { $, element } from "./dom.js";
+import { $, element, problem } from "./dom.js";
 
 export class Pictures {
-  constructor(changed) {
+  constructor() {
     this.urls = [];
-    this.changed = changed;
+    this.asked = false;
     $("files").addEventListener("change", () => {
       this.add($("files").files);
       $("files").value = "";
@@ -27,14 +27,24 @@ export class Pictures {
   }
 
   async add(files) {
-    for (const file of files) {
-      if (file.type.startsWith("image/")) this.urls.push(await read(file));
-    }
+    const images = [...files].filter((file) => file.type.startsWith("image/"));
+    const others = [...files].filter((file) => !images.includes(file)).map((file) => file.name);
+    if (files.length) problem("problem", others.length ? `Not a picture: ${others.join(", ")}.` : "");
+    if (!images.length) return;
+    const urls = await Promise.all(images.map(read));
+    this.put(this.asked ? urls : [...this.urls, ...urls]);
+  }
+
+  /** What was sent stays; what is added from now on takes its place. */
+  keep(sent) {
+    if (this.urls !== sent || !sent.length) return; // others were added meanwhile
+    this.asked = true;
     this.show();
   }
 
-  clear() {
-    this.urls = [];
+  put(urls, asked = false) {
+    this.urls = urls;
+    this.asked = asked && urls.length > 0;
     this.show();
   }
 
@@ -42,14 +52,11 @@ export class Pictures {
     $("pictures").replaceChildren(
       ...this.urls.map((url, at) => {
         const remove = element("button", { type: "button", text: "Remove", "aria-label": `Remove picture ${at + 1}` });
-        remove.addEventListener("click", () => {
-          this.urls.splice(at, 1);
-          this.show();
-        });
+        remove.addEventListener("click", () => this.put(this.urls.filter((_, other) => other !== at), this.asked));
         return element("li", {}, element("img", { src: url, alt: `Picture ${at + 1}` }), remove);
       }),
     );
-    this.changed?.();
+    $("kept").hidden = !this.asked;
   }
 }
 

@@ -79,7 +79,8 @@ export class Storm {
     this.graph.asks(data.member);
     this.asking.add(data.member);
     this.thinks();
-    const whom = data.waits ? "it is your turn" : `${data.member} is asked`;
+    const others = this.asking.size - 1;
+    const whom = data.waits ? "it is your turn" : others ? `${this.asking.size} are asked` : `${data.member} is asked`;
     this.status(`${data.phase}, round ${data.round}: ${whom}.`, "running");
   }
 

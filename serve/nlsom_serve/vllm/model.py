@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal, Self
 
+from pydantic import PositiveInt
+
 from nlsom.errors import UsageError
 from nlsom.form import Form
 from nlsom.model import Completion, Prompt, Settings
@@ -27,7 +29,7 @@ class ProfileModel:
         profile: str | Sequence[str],
         *,
         too_many_pictures: Literal["error", "first"] = "error",
-        concurrency: int = 64,
+        concurrency: PositiveInt = 64,
     ) -> None:
         self._names = (profile,) if isinstance(profile, str) else tuple(profile)
         if not self._names:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import yaml
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, NonNegativeInt, PositiveFloat, ValidationError
 
 from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.message import Frozen
@@ -42,7 +42,7 @@ class Traits(Frozen):
         request: Fields for every request, such as `{chat_template_kwargs: {enable_thinking: false}}`.
     """
 
-    thinking: Annotated[int, Field(ge=0)] = 0
+    thinking: NonNegativeInt = 0
     request: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
 
@@ -60,9 +60,9 @@ class Facts(Frozen):
     """
 
     modalities: tuple[Literal["text", "image", "video", "audio"], ...] = ("text",)
-    images_per_prompt: Annotated[int, Field(ge=0)] = 0
+    images_per_prompt: NonNegativeInt = 0
     device: Literal["gpu", "cpu"] = "gpu"
-    gpu_memory_gib: Annotated[float, Field(gt=0)] | None = None
+    gpu_memory_gib: PositiveFloat | None = None
     shape: Shape | None = None
     env: dict[str, str] = Field(default_factory=dict[str, str])
     traits: Traits = Traits()

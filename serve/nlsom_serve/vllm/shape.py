@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-from pydantic import Field
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from nlsom.errors import UsageError
 from nlsom.message import Frozen
@@ -23,12 +23,12 @@ class Shape(Frozen):
         latent: Numbers a token and layer where keys and values are kept compressed (MLA); 0 otherwise.
     """
 
-    parameters: Annotated[float, Field(gt=0)]
-    layers: Annotated[int, Field(ge=1)]
-    kv_heads: Annotated[int, Field(ge=1)]
-    head_dim: Annotated[int, Field(ge=1)]
-    context: Annotated[int, Field(ge=1)] = 32768
-    latent: Annotated[int, Field(ge=0)] = 0
+    parameters: PositiveFloat
+    layers: PositiveInt
+    kv_heads: PositiveInt
+    head_dim: PositiveInt
+    context: PositiveInt = 32768
+    latent: NonNegativeInt = 0
 
     def kv_numbers(self, kv_heads: int | None = None) -> int:
         """Numbers kept a token: 2 (keys and values) × layers × heads × head_dim, or the compressed ones."""
