@@ -153,7 +153,7 @@ async def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         for read_only in (True, False):
-            with pytest.raises(TraceRefused, match="is no file"):
+            with pytest.raises(TraceRefused, match="it is no file"):
                 async with SqliteTrace(path, read_only=read_only):
                     pass
 

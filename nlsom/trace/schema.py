@@ -53,7 +53,7 @@ def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -
         sqlite3.Error: It cannot be opened.
     """
     if path.exists() and not path.is_file():  # SQLite would wait for ever for what comes out of a pipe.
-        raise TraceRefused(f"{path}: is no file; give another one")
+        raise TraceRefused(f"{path}: cannot be opened: it is no file; give another one")
     if read_only:
         if not path.exists():
             raise TraceRefused(f"{path}: there is no such trace")

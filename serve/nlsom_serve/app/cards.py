@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from nlsom.event import Spoke
 from nlsom.member import wire_id
 from nlsom.trace import Header
+from nlsom.trace.stored import read_stored
 from nlsom.verdict import Verdict
 from nlsom_serve.app.errors import not_found
 from nlsom_serve.app.house import House
@@ -80,7 +81,7 @@ async def card_of(house: House, header: Header, verdict: Verdict | None = None) 
 async def verdict_of(house: House, id: str) -> Verdict | None:
     """The verdict of a mindstorm, if it came to one."""
     record = await house.trace.verdict(id)
-    return Verdict.model_validate_json(record.body) if record is not None else None
+    return read_stored(Verdict, record.body) if record is not None else None
 
 
 def _unbegun(entry: Entry) -> MindstormDetail:

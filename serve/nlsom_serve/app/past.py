@@ -8,6 +8,7 @@ from nlsom.event import Abstained, Decided, Event, Spoke, Started
 from nlsom.message import Message, Said
 from nlsom.task import Task
 from nlsom.trace import Header, Record, Trace
+from nlsom.trace.stored import read_stored, read_words
 from nlsom.verdict import Abstention, Verdict
 from nlsom_serve.app.run import Seen
 
@@ -19,7 +20,7 @@ async def told(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None
     places: set[tuple[str, str, int]] = set()
     async for record in trace.records(mindstorm):
         if record.kind == "verdict":
-            verdict = Verdict.model_validate_json(record.body)
+            verdict = read_stored(Verdict, record.body)
         place = (record.member, record.phase, record.round)
         if record.kind in ("replied", "abstained") and place not in places:
             places.add(place)
@@ -30,7 +31,7 @@ async def told(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None
 def _event(record: Record) -> Event:
     if record.kind == "replied":
         message = Message(
-            said=Said.model_validate_json(record.body),
+            said=read_stored(Said, record.body),
             sender=record.member,
             label=record.label,
             phase=record.phase,
@@ -39,7 +40,7 @@ def _event(record: Record) -> Event:
         )
         return Spoke(mindstorm=record.mindstorm, message=message, again=True)
     abstention = Abstention(
-        member=record.member, phase=record.phase, round=record.round, cause=record.body.decode()
+        member=record.member, phase=record.phase, round=record.round, cause=read_words(record.body)
     )
     return Abstained(mindstorm=record.mindstorm, abstention=abstention)
 
