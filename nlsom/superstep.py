@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from nlsom.agent import checked
-from nlsom.budget import Budget, Calls, Cost, Priced, calling, spending
+from nlsom.budget import Cost
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, cause_of
 from nlsom.event import Abstained, Asked, Spoke
 from nlsom.form import Form
 from nlsom.journal import Closing
 from nlsom.message import Message, Said, whole
+from nlsom.meters import Meters
 from nlsom.program import Step
 from nlsom.tool import has_effects
 from nlsom.trace.contract import Kind, Record
@@ -65,14 +65,11 @@ class Superstep:
         self._alone = "" if step.ask.order == "together" else turns[0][1].member.name
         self._waiting = {at for at, _ in turns}
         self._missed: dict[int, Abstention] = {}
-        self._meters: dict[int, Budget] = {}
-        self._calls: dict[int, Calls] = {}
+        cuts = step.ask.wait != "all" or step.ask.seconds is not None or storm.deadline is not None
+        self._meters = Meters(storm.budget, storm.agents, cuts=cuts)
         self._in_flight: dict[str, int] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._failed: NlsomError | None = None
-        self._metered = not storm.budget.unlimited
-        # Whether a turn may be cut off while others count.
-        self._cuts = step.ask.wait != "all" or step.ask.seconds is not None or storm.deadline is not None
 
     async def run(self) -> None:
         """Asks what has no outcome yet, waits as the phase says, and appends in declaration order.
@@ -90,7 +87,7 @@ class Superstep:
             self._in_flight = dict(earlier.in_flight)
             storm.total.calls += sum(earlier.in_flight.values())
         asked = self._turns
-        if storm.journal.kept or self._metered:
+        if storm.journal.kept or self._meters.limited:
             asked = self._plan(await self._recall(stored), stored)
         if stored is not None:
             self.closed = stored.reason
@@ -145,74 +142,43 @@ class Superstep:
     def _take_up(self, at: int, turn: Turn, record: Record) -> None:
         """Takes in an outcome from the trace."""
         storm = self._storm
-        spent = Cost()
         if record.kind == "replied":
             if not storm.journal.holds(turn.key):
                 self._tell("reused", turn, record.body)
             said = read_stored(Said, record.body)
             self._heard(at, turn, said, record.body, again=True)
-            spent = Cost(said.usage.calls, said.usage.tokens)
+            storm.budget.take(Cost(said.usage.calls, said.usage.tokens))
         elif record.kind == "abstained":
             cause = read_words(record.body)
             if cause.startswith(REFUSED):
                 storm.cut = cause.removeprefix(REFUSED)
-            elif self._metered:
-                spent = self._reserved(at, turn)
+            else:
+                self._meters.take_again(at, turn)
             self._miss(at, turn, cause)
         else:
             self._waiting.discard(at)
-            if turn.member.name not in self._in_flight:
-                storm.saved += 1
+            if turn.member.name in self._in_flight:
+                self._meters.take_again(at, turn)
             else:
-                spent = self._reserved(at, turn) if self._metered else spent
-        if self._metered:
-            storm.budget.take(spent)
-
-    # Budgets
-
-    def _price(self, at: int, turn: Turn) -> Cost:
-        """The most that a turn can cost.
-
-        Raises:
-            Exception: Whatever the agent raises: it is the agent's own code, as much as what it says.
-        """
-        agent = self._storm.agents[at]
-        if not isinstance(agent, Priced):
-            return Cost()
-        cost = cast("object", agent.cost(turn))
-        if not isinstance(cost, Cost):
-            raise TypeError(f"the agent's cost is {type(cost).__name__}, not Cost")
-        return cost
-
-    def _reserved(self, at: int, turn: Turn) -> Cost:
-        """What an earlier run took for a turn; nothing, if the agent could not say."""
-        try:
-            return self._price(at, turn)
-        except Exception:  # noqa: BLE001
-            return Cost()  # Then the turn was never begun: the abstention says why.
+                storm.saved += 1
 
     def _reserve(self, at: int, turn: Turn) -> bool:
         """Takes the most that a turn can cost from the budget; a refused turn is recorded."""
-        if not self._metered:
+        if not self._meters.limited:
             return True
         storm = self._storm
         try:
-            cost = self._price(at, turn)
+            cost = self._meters.price(at, turn)
         except Exception as error:  # noqa: BLE001
-            # As with what it says, the policy of the society's file holds.
+            # As with what the agent says, the policy of the society's file holds.
             self._fail(at, turn, cause_of(error))
             return False
-        limit = None
-        if cost != Cost():
-            limit = storm.cut or storm.budget.refuses(cost)
+        limit = None if cost == Cost() else storm.cut or storm.budget.refuses(cost)
         if limit is not None:
             storm.cut = limit
             self._abstain(at, turn, REFUSED + limit)
             return False
-        # What a nested society takes while the turn runs goes through the turn's own meter as well, so that
-        # in the end exactly what the turn used is taken, and nothing twice.
-        meter = self._meters[at] = Budget(parent=storm.budget)
-        meter.take(cost)
+        self._meters.reserve(at, cost)
         return True
 
     # Asking
@@ -264,12 +230,7 @@ class Superstep:
             # Told before it runs: whoever takes this up after a crash must not run it twice.
             self._tell("intent", turn)
             await storm.journal.durable()
-        if self._cuts:
-            calls = self._calls[at] = Calls(parent=calling.get())
-            calling.set(calls)
-        meter = self._meters.get(at)
-        if meter is not None:
-            spending.set(meter)
+        self._meters.begin(at)
         try:
             returned = await storm.bus.request(turn, to=turn.member.name)
             answer = None if returned is None else checked(returned, turn.form)
@@ -288,8 +249,7 @@ class Superstep:
             return
         said, body = answer
         storm.now.add(said.usage)
-        if meter is not None:
-            meter.settle(Cost(said.usage.calls, said.usage.tokens))
+        self._meters.settle(at, Cost(said.usage.calls, said.usage.tokens))
         self._tell("replied", turn, body)
         self._heard(at, turn, said, body, again=False)
         if self._step.ask.wait != "all":
@@ -381,8 +341,7 @@ class Superstep:
             self._waiting.discard(at)
             if not in_flight:  # Never begun, and so saved.
                 storm.saved += 1
-                if at in self._meters:
-                    self._meters[at].settle(Cost())
+                self._meters.settle(at, Cost())
         counted = [turn.member.name for at, turn in self._turns if at in self.messages]
         closing = Closing(reason=reason, in_flight=self._in_flight)
         storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
@@ -390,13 +349,11 @@ class Superstep:
 
     def _cut_off(self, at: int, turn: Turn) -> bool:
         """Counts the calls of a turn that was cut off as spent; whether it was in flight at all."""
-        storm, calls = self._storm, self._calls.get(at)
-        if calls is None or calls.begun == 0:
+        begun = self._meters.in_flight(at)
+        if begun is None:
             return False
-        # A model that counts no calls was asked once, if there is a model.
-        begun = int(isinstance(storm.agents[at], Priced)) if calls.begun is None else calls.begun
         name = turn.member.name
         self._in_flight[name] = self._in_flight.get(name, 0) + begun
-        storm.now.calls += begun
-        storm.total.calls += begun
+        self._storm.now.calls += begun
+        self._storm.total.calls += begun
         return True

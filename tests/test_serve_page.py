@@ -127,6 +127,28 @@ async def test_pictures_stay_for_the_next_question_until_they_are_removed_or_oth
         assert await ask("And without any?") == 0
 
 
+async def test_a_past_picture_is_asked_about_again_without_being_chosen_again(tmp_path):
+    async with visited(tmp_path) as (page, client, _):
+        await page.get_by_label("Question").fill("What is it?")
+        await choose(page)
+        await page.get_by_role("button", name="Ask", exact=True).click()
+        await expect(page.locator("#answer")).to_have_text("A")
+        again = page.get_by_role("button", name="Ask about it again")
+        await expect(again).to_be_hidden()  # it is in the form still
+        await page.reload()
+        await expect(page.locator("#answer")).to_have_text("A")
+        await expect(page.locator("#pictures img")).to_have_count(0)
+        await again.click()
+        await expect(page.locator("#pictures img")).to_have_count(1)
+        await page.get_by_label("Question").fill("What colour is it?")
+        await page.get_by_role("button", name="Ask", exact=True).click()
+        await expect(page.locator("#asked")).to_have_text("What colour is it?")
+        await expect(page.locator("#answer")).to_have_text("A")
+        asked = (await client.get("/v1/mindstorms")).json()["data"]
+        first, second = [(await client.get(f"/v1/mindstorms/{one['id']}/images/0")).content for one in asked]
+        assert first == second
+
+
 async def test_a_file_that_is_no_picture_is_said_not_to_be_one(tmp_path):
     text = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"not a picture"}
     async with visited(tmp_path) as (page, _, _):

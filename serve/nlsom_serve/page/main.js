@@ -100,15 +100,15 @@ async function follow(id) {
 }
 
 async function showPictures(id, count) {
-  const urls = await Promise.all(
-    Array.from({ length: count }, async (_, at) =>
-      URL.createObjectURL(await api.getBlob(`/v1/mindstorms/${id}/images/${at}`)),
-    ),
+  const blobs = await Promise.all(
+    Array.from({ length: count }, (_, at) => api.getBlob(`/v1/mindstorms/${id}/images/${at}`)),
   );
+  const urls = blobs.map((blob) => URL.createObjectURL(blob));
   for (const image of $("shown").querySelectorAll("img")) URL.revokeObjectURL(image.src);
   $("shown").replaceChildren(
     ...urls.map((src, at) => element("li", {}, element("img", { src, alt: `Picture ${at + 1} of the question` }))),
   );
+  return blobs;
 }
 
 /** Shows a mindstorm: as it happens, or at once if it is over. */
@@ -116,8 +116,16 @@ async function open(id) {
   const told = await api.get(`/v1/mindstorms/${id}`);
   await showSociety(told.society).catch(() => undefined); // its society may not be served any more
   storm.asks(told.question, told.choices);
-  await showPictures(id, told.images);
+  const blobs = await showPictures(id, told.images);
+  $("reuse").hidden = !blobs.length;
+  $("reuse").onclick = () => trying(() => askAgain(blobs));
   await follow(id);
+}
+
+/** Puts the pictures of a past question into the form, for another question. */
+async function askAgain(blobs) {
+  await pictures.reuse(blobs);
+  $("question").select();
 }
 
 /** Plays a mindstorm that is over again, turn by turn. */
@@ -190,6 +198,7 @@ async function ask() {
     });
     pictures.keep(sent);
     await showPictures(begun.id, begun.images);
+    $("reuse").hidden = true; // they are in the form still
     storm.asks(begun.question, begun.choices);
     if (matchMedia("(max-width: 56rem)").matches) $("watching").scrollIntoView();
     trying(() => follow(begun.id)); // not waited for: the next question may be asked meanwhile

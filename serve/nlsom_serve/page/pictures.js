@@ -42,6 +42,11 @@ export class Pictures {
     this.show();
   }
 
+  /** Takes pictures that were asked about before, in place of those that are there. */
+  async reuse(blobs) {
+    this.put(await Promise.all(blobs.map(read)), true);
+  }
+
   put(urls, asked = false) {
     this.urls = urls;
     this.asked = asked && urls.length > 0;
