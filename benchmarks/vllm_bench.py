@@ -27,10 +27,10 @@ from typing import Any
 import httpx
 
 from nlsom.form import ChoiceForm, TextForm
+from nlsom.home import home
 from nlsom.media import MediaStore
 from nlsom.model import Prompt, Settings
 from nlsom.model.http import HttpModel
-from nlsom_agents.local import catalog
 from nlsom_serve.vllm import Metrics, serving
 
 SMOLLM2 = str(Path(__file__).parents[1] / "tests" / "integration" / "vllm" / "smollm2.yaml")
@@ -195,9 +195,9 @@ async def main() -> int:
     async with AsyncExitStack() as stack:
         if not (asked.url and asked.model):
             python = asked.python or (
-                str(catalog.home() / "test-vllm" / "venv") if asked.profile == SMOLLM2 else None
+                str(home() / "test-vllm" / "venv") if asked.profile == SMOLLM2 else None
             )
-            (server,) = await stack.enter_async_context(serving([asked.profile], python=python))
+            (server,) = await stack.enter_async_context(serving([asked.profile], vllm=python))
             asked.url, asked.model = server.url, server.model
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=1800))
         bench = Bench(http, asked.url, asked.model)

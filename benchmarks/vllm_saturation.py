@@ -26,9 +26,9 @@ from PIL import Image
 
 import nlsom
 from nlsom.form import Form
+from nlsom.home import home
 from nlsom.model import Completion, Prompt, Settings, wire
 from nlsom.model.http import HttpModel
-from nlsom_agents.local import catalog
 from nlsom_serve.vllm import serving
 
 AT_ONCE = 64
@@ -139,9 +139,9 @@ async def main() -> int:
     asked = parser.parse_args()
     async with AsyncExitStack() as stack:
         if not (asked.url and asked.model):
-            venv: Path = catalog.home() / "test-vllm" / "venv"
+            venv: Path = home() / "test-vllm" / "venv"
             python = str(venv) if asked.profile == "cpu-test" else None
-            (server,) = await stack.enter_async_context(serving([asked.profile], python=python))
+            (server,) = await stack.enter_async_context(serving([asked.profile], vllm=python))
             asked.url, asked.model = server.url, server.model
         recorders: list[Recorder] = []
         await mindstorms(asked.url, asked.model, asked.mindstorms, recorders)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import ModuleType
 
 from nlsom import plugins
 from nlsom.blueprint import VerdictBy
 from nlsom.builder import Builder
 from nlsom.bus import Bus
-from nlsom.errors import ConfigError, Fault, UsageError
+from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
 from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
@@ -29,16 +28,16 @@ def shipped() -> dict[str, Traversable]:
     """The society files of all installed packages of societies, by name."""
     return {
         file.name.removesuffix(".yaml"): file
-        for package in _packages()
+        for package in _packages()[0]
         for file in sorted(package.iterdir(), key=lambda file: file.name)
         if file.name.endswith(".yaml")
     }
 
 
-def _packages() -> Iterator[Traversable]:
-    for name in plugins.installed("societies"):
-        module: ModuleType = plugins.load("societies", name)
-        yield files(module)
+def _packages() -> tuple[list[Traversable], list[NlsomError]]:
+    """The installed packages of societies, and why others are none: a broken one hurts no other."""
+    had, faults = plugins.sound("societies")
+    return [files(package) for package in had.values()], faults
 
 
 def load(
@@ -86,7 +85,10 @@ def load(
         seats, groups = builder.seats()
         competence = builder.competence()
     structure, rule, kind = builder.structure(), builder.rule(), builder.task()
-    folders = [*([folder / "prompts"] if folder else []), *(package / "prompts" for package in _packages())]
+    folders = [
+        *([folder / "prompts"] if folder else []),
+        *(package / "prompts" for package in _packages()[0]),
+    ]
     by = spec.verdict
     try:
         made = Society(
@@ -133,7 +135,10 @@ def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | No
         return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
     near = difflib.get_close_matches(society, known, 1)
     meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
-    raise UsageError(f"no society is called {society!r}; {meant} A file needs its ending: {society}.yaml")
+    broken = "".join(f" ({fault})" for fault in _packages()[1])
+    raise UsageError(
+        f"no society is called {society!r}; {meant} A file needs its ending: {society}.yaml{broken}"
+    )
 
 
 def read_value(text: str, told: str) -> Tree:

@@ -24,6 +24,18 @@ def version(group: Group, name: str) -> str:
     return f"{point.dist.name} {point.dist.version}" if point is not None and point.dist is not None else ""
 
 
+def sound(group: Group) -> tuple[dict[str, Any], list[NlsomError]]:
+    """Imports all plugins of a group: those that can be had, by name, and why the others cannot."""
+    had: dict[str, Any] = {}
+    faults: list[NlsomError] = []
+    for name in installed(group):
+        try:
+            had[name] = load(group, name)
+        except (PluginError, ExtraMissing) as error:
+            faults.append(error)
+    return had, faults
+
+
 def load(group: Group, name: str) -> Any:
     """Imports a plugin.
 
@@ -38,7 +50,7 @@ def load(group: Group, name: str) -> Any:
         raise PluginError(f"no plugin in {group} is called {name!r}; {meant}")
     point = known[name]
     try:
-        return point.load()
+        found = point.load()
     except ModuleNotFoundError as error:
         extra = next((e for e in point.extras), "")
         if extra:
@@ -52,3 +64,6 @@ def load(group: Group, name: str) -> Any:
         # Importing runs code of strangers, which may raise anything; it hurts only who named it.
         told = f"{type(error).__name__}: {error}"
         raise PluginError(f"{name!r} (of {group}) cannot be imported: {told}") from error
+    if group == "societies" and not hasattr(found, "__path__"):
+        raise PluginError(f"{name!r} (of {group}) is no package, and so holds no society files")
+    return found

@@ -91,7 +91,7 @@ async def main() -> int:
         else:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             profile = with_model(given.profile, given.model, folder) if given.model else given.profile
-            (server,) = await stack.enter_async_context(serving([profile], python=given.vllm, progress=show))
+            (server,) = await stack.enter_async_context(serving([profile], vllm=given.vllm, progress=show))
             url, served = server.url, f"profile:{server.name}"  # by its name, so that its traits hold
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=300))
 

@@ -1,6 +1,7 @@
 """Caption scores and tokens, against COCO's caption tool."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -207,5 +208,5 @@ def test_tokens_are_lower_case_words_of_the_caption(caption):
     joined = "".join(caption.lower().split())
     for token in tokenize(caption):
         assert token == token.lower()
-        assert not set(token) & set(' ",')
+        assert not set(re.sub(r"(?<=\d),(?=\d)", "", token)) & set(' ",')  # 1,000 is one token
         assert token in joined or token in ("-lrb-", "-rrb-")

@@ -10,7 +10,7 @@ from nlsom import Member, Said, Seat, Text
 from nlsom.bench import equal_cost
 from nlsom.bench.baseline import baseline, markdown, oracle
 from nlsom.bench.compare import adjusted, compare, compare_all
-from nlsom.bench.folder import RunFolder, entrant
+from nlsom.bench.folder import Entrant, RunFolder, entrant
 from nlsom.bench.run import Contender, Runner
 from nlsom.bench.standing import gather, standings
 from nlsom.bench.structures import Cast, Structures, sampled
@@ -194,8 +194,10 @@ def test_rights_add_phases_and_hearing():
 
 
 def test_free_text_of_any_length_is_no_answer_to_the_task():
-    assert entrant(Structures(cast(4, 5)).monarchy()).answering == ("ballot",)
-    assert entrant(Structures(cast(4, 5)).debate("debate", Democracy())).answering == ("answer",)
+    assert entrant(Structures(cast(4, 5)).monarchy(), Entrant(name="one")).answering == ("ballot",)
+    assert entrant(Structures(cast(4, 5)).debate("debate", Democracy()), Entrant(name="two")).answering == (
+        "answer",
+    )
 
 
 def test_organizer_and_leader_of_a_society_become_the_head():
@@ -219,4 +221,4 @@ def test_captions_are_voted_on_by_consensus():
 
 def test_an_agent_without_temperature_cannot_be_sampled():
     with pytest.raises(UsageError, match="temperature"):
-        sampled(Saying("yes"), 0.7)
+        sampled(Saying("yes"))

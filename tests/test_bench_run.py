@@ -314,7 +314,7 @@ async def test_a_slip_in_the_path_of_a_set_does_not_take_the_folder(tmp_path):
 async def test_a_run_beneath_a_file_is_refused(tmp_path):
     (tmp_path / "file").touch()
     runner = Runner(questions(tmp_path / "set", 1), RunFolder(tmp_path / "file" / "run"))
-    with pytest.raises(UsageError, match="there can be no folder"):
+    with pytest.raises(UsageError, match="the folder cannot be made"):
         await runner.run([Contender.of(trio())])
 
 

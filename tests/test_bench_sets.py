@@ -174,7 +174,7 @@ def test_a_wrong_layout_is_named_with_file_and_field(tmp_path, entry, message):
     ("text", "message"),
     [
         ('{"other": []}', "has no field 'data' (its fields: other)"),
-        ('{"data": {}}', "field 'data' is no array"),
+        ('{"data": {}}', "field 'data' is not an array"),
         ('{"data": [{"a": 1},', "not JSON"),
         ('{"data": [{"a": 1} {"a": 2}]}', "not JSON: expected ','"),
         ("", "not JSON"),

@@ -17,10 +17,14 @@ PANEL = str(Path(__file__).parent / "societies" / "panel.yaml")
 NLSOM = [sys.executable, "-m", "nlsom_serve"]
 
 
-def nlsom(*words: str | Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+def nlsom(
+    *words: str | Path, home: Path | None = None, path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     if home is not None:
         env["NLSOM_HOME"] = str(home)
+    if path is not None:
+        env["PYTHONPATH"] = str(path)
     done = subprocess.run([*NLSOM, *map(str, words)], capture_output=True, text=True, timeout=300, env=env)
     assert "Traceback" not in done.stderr, done.stderr
     return done
@@ -60,6 +64,12 @@ def test_what_models_up_would_run_is_shown_where_there_is_no_vllm(
     assert "vLLM is not installed" in done.stderr
 
 
+def test_programs_read_what_models_down_ended(tmp_path: Path):
+    assert json.loads(nlsom("models", "down", "--json", home=tmp_path).stdout) == []
+    done = nlsom("models", "up", "small-vlm", "--dry-run", "--json", home=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_a_tie_is_told_and_is_no_verdict():
     done = nlsom(
         "ask", PANEL, "What is it?", "-c", "cat,dog", "--set", "members.cy.says={answer: x, ballot: nothing}"
@@ -88,6 +98,7 @@ def test_a_tie_is_told_and_is_no_verdict():
         (["ask", PANEL, "?", "--trace", "no/such/folder/run.sqlite"], "cannot be opened"),
         (["ask", PANEL, " "], "the question is empty"),
         (["ask", PANEL, "?", "--choices", "cat, dog,cat"], "'cat' is there more than once"),
+        (["ask", PANEL, "?", "--choices", "cat"], "two options at least"),
         (["models", "path", "nothing"], "nothing"),
     ],
 )
@@ -118,6 +129,11 @@ def test_societies_are_listed_shown_and_checked(tmp_path):
     shown = nlsom("societies", "show", PANEL).stdout
     assert "up to 2 rounds, until 100% give the same 'answer':" in shown
     assert "verdict by plurality" in shown
+    solo = nlsom("societies", "show", "solo").stdout
+    assert "model llm: embedded qwen2.5-coder-1.5b" in solo
+    assert "model vlm: none; --model vlm=URL gives one" in solo
+    given = nlsom("societies", "show", "solo", "--model", "vlm=http://127.0.0.1:9/v1#m", "--json").stdout
+    assert json.loads(given)["models"]["vlm"] == {"url": "http://127.0.0.1:9/v1", "model": "m"}
     assert nlsom("societies", "check", PANEL).stdout.strip().endswith("good")
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: x\nmembers:\n  a: {agent: scripd}\nmindstorm:\n  - {ask: b, prompt: vote}\n")
@@ -174,6 +190,41 @@ def test_the_doctor_says_what_to_do_about_what_is_missing(tmp_path):
     assert all(row["do"].startswith("nlsom models pull") for row in missing)
 
 
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A folder with an installed distribution none of whose plugins can be imported."""
+    (tmp_path / "parrot.py").write_text("raise RuntimeError('no [seeds] left')")
+    info = tmp_path / "parrot-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: parrot\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[nlsom.agents]\nparrot = parrot:Parrot\n[nlsom.societies]\nbirds = parrot\nplain = json.decoder\n"
+    )
+    return tmp_path
+
+
+def test_the_doctor_names_plugins_that_cannot_be_imported(broken):
+    told = json.loads(nlsom("doctor", "--json", path=broken).stdout)
+    faults = [row["told"] for row in told if row["state"] == "bad" and row["what"] == "plugin"]
+    assert faults == [
+        "'parrot' (of agents) cannot be imported: RuntimeError: no [seeds] left",
+        "'birds' (of societies) cannot be imported: RuntimeError: no [seeds] left",
+        "'plain' (of societies) is no package, and so holds no society files",
+    ]
+    assert "RuntimeError: no [seeds] left" in nlsom("doctor", path=broken).stdout
+    assert "RuntimeError: no [seeds] left" in nlsom("agents", "list", path=broken).stdout
+
+
+def test_a_broken_package_of_societies_hurts_no_other(broken):
+    assert nlsom("ask", PANEL, "?", "-c", "cat,dog", "-q", path=broken).stdout == "cat\n"
+    listed = nlsom("societies", "list", "--json", path=broken)
+    assert "solo" in {row["society"] for row in json.loads(listed.stdout)}
+    assert "'birds' (of societies) cannot be imported" in listed.stderr
+    done = nlsom("ask", "parrots", "?", path=broken)
+    assert done.returncode == 2
+    assert "'birds' (of societies) cannot be imported: RuntimeError" in done.stderr
+
+
 def test_the_version_is_told():
     assert nlsom("--version").stdout == f"nlsom {version('nlsom')}\n"
 
@@ -189,6 +240,9 @@ def test_a_shell_completes_commands_and_the_names_of_societies():
 
     assert completed("nlsom rep").split() == ["replay"]
     assert completed("nlsom ask vqa-mon").split() == ["vqa-monarchy"]
+    assert completed("nlsom worker --society vqa-mon").split() == ["vqa-monarchy"]
+    assert completed("nlsom ask solo Q --image sample:c").split() == ["sample:coffee", "sample:cat"]
+    assert completed("nlsom ask solo Q --image c").split() == [], "the shell completes files then"
     script = subprocess.run(
         [sys.executable, "-c", "import sys; from nlsom_serve.main import main; sys.argv = ['nlsom']; main()"],
         capture_output=True,
@@ -210,10 +264,11 @@ def test_every_command_shows_an_example_in_its_help():
         ]
         return [[*words, name] for name in names]
 
-    leaves = [leaf for top in commands() for leaf in (commands(*top) or [top])]
+    tops = commands()
+    leaves = [leaf for top in tops for leaf in (commands(*top) or [top])]
     assert len(leaves) > 12
-    for leaf in leaves:
-        assert "Example" in nlsom(*leaf, "--help").stdout, leaf
+    for words in ([], *tops, *leaves):
+        assert "Example" in nlsom(*words, "--help").stdout, words
 
 
 def test_a_run_with_a_trace_is_not_asked_again_and_is_replayed(tmp_path):

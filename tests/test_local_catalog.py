@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from nlsom.errors import ModelUnavailable, UsageError
+from nlsom import home as where
+from nlsom.errors import ExtraMissing, ModelUnavailable, UsageError
 from nlsom_agents.local import catalog
+from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_agents.local.gguf import context_length
 from nlsom_serve.cli import app
@@ -52,15 +55,15 @@ def file(tmp_path: Path) -> Path:
 def test_the_cache_is_nlsom_home_or_the_users_cache_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert catalog.home() == tmp_path / "home"
+    assert where.home() == tmp_path / "home"
     monkeypatch.delenv("NLSOM_HOME")
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert catalog.home() == tmp_path / "xdg" / "nlsom"
+    assert where.home() == tmp_path / "xdg" / "nlsom"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert catalog.home() == Path.home() / ".cache" / "nlsom"
+    assert where.home() == Path.home() / ".cache" / "nlsom"
     monkeypatch.setattr("sys.platform", "darwin")
-    assert catalog.home() == Path.home() / "Library" / "Caches" / "nlsom"
+    assert where.home() == Path.home() / "Library" / "Caches" / "nlsom"
 
 
 def test_a_model_of_the_catalog_is_missing_until_its_file_is_there(home: Path) -> None:
@@ -136,6 +139,17 @@ async def test_a_model_that_is_not_in_the_cache_says_how_to_pull_it() -> None:
             pass
 
 
+def test_without_the_engine_nothing_is_fetched_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("nlsom_agents.local.embedded.version", absent)
+    monkeypatch.setattr("nlsom_agents.local.embed.find_spec", lambda name: None)
+    for model in (Embedded("smollm2-135m"), Sentences()):
+        with pytest.raises(ExtraMissing, match=r"nlsom\[local\]"):
+            model.missing()
+
+
 async def test_a_file_the_engine_cannot_load_is_an_error_that_says_so(file: Path) -> None:
     with pytest.raises(ModelUnavailable, match=r"cannot be loaded: unordered_map"):
         async with Embedded(str(file)):
@@ -148,7 +162,7 @@ def test_the_length_of_the_context_is_read_from_the_header(file: Path) -> None:
 
 def test_a_file_that_names_no_context_is_no_language_model(file: Path) -> None:
     file.write_bytes(gguf(None))
-    with pytest.raises(ModelUnavailable, match="no language model"):
+    with pytest.raises(ModelUnavailable, match="not a language model"):
         context_length(file)
 
 

@@ -72,9 +72,9 @@ def test_objects_allow_only_the_properties_they_name() -> None:
         ({"$ref": "other.json"}, "points to nothing"),
         ({"type": "integer", "minimum": 5, "maximum": 1}, "minimum is above maximum"),
         ({"type": "string", "pattern": "(["}, "regular expression"),
-        ({"items": 3}, r"schema\.items: is no schema"),
+        ({"items": 3}, r"schema\.items: is not a schema"),
         ({"properties": []}, "properties is not an object"),
-        ({"properties": {"a": False}}, "is no schema"),
+        ({"properties": {"a": False}}, "is not a schema"),
         ({"anyOf": []}, "anyOf"),
     ],
 )

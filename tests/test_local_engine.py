@@ -18,6 +18,7 @@ import pytest_asyncio
 
 from nlsom.errors import ModelError, ModelUnavailable, PromptTooLong
 from nlsom.form import ChoiceForm, Form, GrammarForm, JsonForm, NumberForm, RankingForm, TextForm, YesNoForm
+from nlsom.home import home
 from nlsom.media import MediaStore
 from nlsom.message import Image
 from nlsom.model import Completion, Prompt, Settings
@@ -268,7 +269,7 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def pipeline(small: str) -> Watched:
-    folder = catalog.home() / "openvino" / catalog.digest(small)[:16]
+    folder = home() / "openvino" / catalog.digest(small)[:16]
     worker.convert(catalog.path(small), folder)
     assert not list(folder.parent.glob(f"{folder.name}-*"))
     assert not list(folder.glob("*.gguf"))
@@ -319,7 +320,7 @@ async def test_a_constraint_that_slips_through_harms_only_its_own_request(pipeli
 async def test_a_prompt_that_the_cache_cannot_hold_is_told_so_and_the_next_one_answered(small: str) -> None:
     scheduling = genai.SchedulerConfig()
     scheduling.num_kv_blocks = 12
-    folder = catalog.home() / "openvino" / catalog.digest(small)[:16]
+    folder = home() / "openvino" / catalog.digest(small)[:16]
     batch = Batch(genai.ContinuousBatchingPipeline(folder, scheduling, "CPU"), 8192)
     big, little = (
         Request(id=1, text="word " * 1000, max_tokens=4),

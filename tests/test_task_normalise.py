@@ -49,6 +49,14 @@ def test_open_answers_are_counted_by_their_normal_form(answer, counted):
 
 
 @pytest.mark.parametrize(
+    ("question", "counted"), [("How many dogs are there?", "0"), ("What is on it?", "none")]
+)
+def test_none_and_zero_are_one_answer_to_how_many_and_to_nothing_else(question, counted):
+    assert VqaTask(question=question).canonical("None.") == counted
+    assert VqaTask(question=question).canonical("zero") == "0"
+
+
+@pytest.mark.parametrize(
     ("answer", "counted"),
     [
         ("B", "a cat"),

@@ -13,7 +13,7 @@ from nlsom.config import load
 from nlsom.errors import DeadlineExceeded
 from nlsom.form import ChoiceForm
 from nlsom.testing.turns import make_message, make_turn
-from nlsom_serve.cli.terminal import Terminal, has_people, seat_people
+from nlsom_serve.cli.terminal import Terminal, people
 
 TABLE = {
     "name": "table",
@@ -44,8 +44,8 @@ async def test_one_person_and_three_models_are_a_society(keyboard: tuple[int, in
     read, write = keyboard
     console, text = shown()
     society = load(TABLE)
-    assert has_people(society)
-    seat_people(society, Terminal(read, console))
+    (person,) = people(society)
+    person.answers = Terminal(read, console)
     os.write(write, b"B\n")
     async with society:
         verdict = await society.ask("Cat or dog?", choices=["cat", "dog"])
@@ -56,7 +56,8 @@ async def test_one_person_and_three_models_are_a_society(keyboard: tuple[int, in
 
 async def test_a_person_who_is_too_late_abstains_and_the_others_go_on(keyboard: tuple[int, int]) -> None:
     society = load(TABLE)
-    seat_people(society, Terminal(keyboard[0], shown()[0]))
+    (person,) = people(society)
+    person.answers = Terminal(keyboard[0], shown()[0])
     async with society:
         verdict = await society.ask("Cat or dog?", choices=["cat", "dog"])
     assert sum(verdict.tally.values()) == 3

@@ -63,7 +63,7 @@ async def test_effects_are_declared_by_the_function() -> None:
 
 
 def test_a_tool_that_is_no_async_function_is_refused() -> None:
-    with pytest.raises(UsageError, match="no async function"):
+    with pytest.raises(UsageError, match="not an async function"):
         Tool(tool="not_async")
 
 

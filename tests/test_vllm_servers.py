@@ -376,7 +376,7 @@ def test_a_state_file_that_cannot_be_read_is_removed():
 
 
 def test_a_name_cannot_leave_the_folder_of_state_files():
-    with pytest.raises(ValueError, match="is no name for a server"):
+    with pytest.raises(UsageError, match="cannot be the name of a server"):
         state.path_of("../../etc/passwd")
 
 
@@ -407,3 +407,20 @@ async def test_a_server_that_cannot_be_written_down_is_not_left_running(make: Ma
         await up([make()], patience=20)
     (server,) = begun
     assert not session_of(server.pid)
+
+
+def test_programs_read_what_came_up_and_what_went_down(make: Make):
+    def models(*words: str) -> object:
+        command = [sys.executable, "-m", "nlsom_serve", "models", *words, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    try:
+        came_up = models("up", make(), "--detach")
+        assert [(one["name"], one["model"], one["detached"]) for one in came_up] == [
+            ("it", "org/model", True)
+        ]
+        assert [one["server"]["url"] for one in models("status")] == [one["url"] for one in came_up]
+    finally:
+        assert models("down") == ["it"]

@@ -20,14 +20,14 @@ from nlsom_agents.sight.palette import Box, Shares, colours_named, name_pixels, 
 from nlsom_agents.sight.places import on_side, place
 from nlsom_agents.sight.question import Question
 from nlsom_agents.sight.runtime import digest_of
-from nlsom_agents.sight.things import KINDS, PHRASES
+from nlsom_agents.sight.things import PHRASES, kind_of
 from nlsom_agents.sight.words import listed, mentions, tokens
 
 CENTRE: Box = (0.3, 0.3, 0.7, 0.7)
 INSIDE: Box = (0.15, 0.15, 0.85, 0.85)  # what is left of the picture is its border
 FOUND = 0.3  # from it on a thing is taken to be where the detector puts it
 HAS = 0.35  # from it on a thing has a colour
-HAS_NOT = 0.1  # under it a thing has it not
+HAS_NOT = 0.1  # below it a thing does not have it
 
 # Parts of the picture that go by a name.
 _PARTS: dict[str, Box] = {
@@ -64,7 +64,7 @@ class Palette:
 
 
 class Colour(Expert[Palette]):
-    """Names colours.
+    """Names the colours of a picture, of its centre and border, and of things in it.
 
     Of a thing that the detector finds, it takes the middle part of its box. Of a thing that is not found it
     takes the middle of the picture, if that has one colour which the border has not; else it cannot tell.
@@ -159,13 +159,13 @@ def _things(view: Palette, question: Question, subject: tuple[str, ...]) -> tupl
 
     It is not, where the question says more than the detector can tell and there is more than one such thing.
     """
-    named = mentions(subject, PHRASES)
-    if not named or named[-1].end < len(subject):
+    wanted = kind_of(subject)
+    if wanted is None:
         return [], False
-    kind = KINDS[named[-1].phrase]
+    _, kind, qualified = wanted
     found = [thing for thing in view.things if thing.name in kind.classes and thing.score >= FOUND]
     more = any(token not in subject and not colours_named(token) for token in question.rest)
-    return found, len(found) == 1 or (kind.exact and named[-1].start == 0 and not more)
+    return found, len(found) == 1 or (kind.exact and not qualified and not more)
 
 
 def _worn(view: Palette, said: Sequence[str]) -> tuple[str, Shares, float] | None:

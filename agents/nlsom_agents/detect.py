@@ -15,7 +15,7 @@ from nlsom_agents.sight.finding import Finding, bare, cannot_tell
 from nlsom_agents.sight.places import place, places, side
 from nlsom_agents.sight.question import Question
 from nlsom_agents.sight.runtime import digest_of
-from nlsom_agents.sight.things import EASILY_MISSED, GROUPS, KINDS, PHRASES, Kind
+from nlsom_agents.sight.things import EASILY_MISSED, GROUPS, KINDS, PHRASES, Kind, kind_of
 from nlsom_agents.sight.words import a, count_of, listed, mentions, number, plural, tokens
 
 HINT = detector.LEAST  # under it a thing is taken to be absent, from it on at least doubtful
@@ -102,7 +102,7 @@ def summary(view: Things) -> str:
 
 
 def _count(view: Things, question: Question) -> Finding:
-    wanted = _kind(question.asked)
+    wanted = kind_of(question.asked)
     if wanted is None:
         return cannot_tell(
             _named(view, question), what=f"how many {plural(' '.join(question.asked))} there are"
@@ -204,15 +204,6 @@ def _choose(view: Things, question: Question, options: Sequence[str]) -> Finding
     if not question.plain or (len(ranked) > 1 and scores[ranked[0]] - scores[ranked[1]] < 0.05):
         return Finding(f"{text} Which choice is right I cannot tell from that.")
     return Finding(text, ranked[0], round(scores[ranked[0]], 3))
-
-
-def _kind(phrase: tuple[str, ...]) -> tuple[str, Kind, bool] | None:
-    """What a noun phrase ends in, and whether words before it say more than is known."""
-    named = mentions(phrase, PHRASES)
-    if not named or named[-1].end < len(phrase):
-        return None
-    word = named[-1].phrase
-    return word, KINDS[word], named[-1].start > 0
 
 
 def _of(view: Things, kind: Kind, least: float) -> Things:

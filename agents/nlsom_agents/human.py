@@ -24,7 +24,12 @@ class Human:
         self._seconds = seconds
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the person says; the scheduler reads it in the turn's form."""
+        """What the person says; the scheduler reads it in the turn's form.
+
+        Raises:
+            Unavailable: The society runs where nobody can be asked.
+            DeadlineExceeded: Nothing was said in time.
+        """
         if self.answers is None:
             raise Unavailable("nobody can be asked here: run the society by `nlsom ask` or `nlsom serve`")
         text = (await self.answers.ask(turn, seconds=self._seconds)).strip()

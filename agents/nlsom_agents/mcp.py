@@ -97,6 +97,8 @@ class Mcp:
 
         Raises:
             ModelError: The tool says that it failed.
+            ModelUnavailable: The server is gone.
+            TimeoutError: The tool did not answer within `seconds`.
         """
         if self._client is None:
             raise ModelUnavailable(f"the server of MCP tool {self._tool!r} is gone")

@@ -14,14 +14,13 @@ from nlsom_agents.sight.finding import Finding
 from nlsom_agents.sight.question import Question
 from nlsom_agents.sight.reader import Line, Reader, engine_version
 from nlsom_agents.sight.runtime import Sight
-from nlsom_agents.sight.words import count_of, tokens
+from nlsom_agents.sight.words import ORDINALS, count_of, tokens
 
 Lines = tuple[Line, ...]
 
 NOTHING = 0.75  # confidence that there is no text where none was read
 TOLD = 40  # so many lines are told at most
 
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _SAYS = r"\b(?:says?|reads?|written|writing|text|inscription|spells?|spelled|print(?:ed)?|words?)\b"
 
 
@@ -115,7 +114,7 @@ def _is_there(view: Lines, question: Question) -> Finding:
 
 def _line(view: Lines, text: str) -> Finding | None:
     """`What does the first line say?`, `the last line`, `line 3`."""
-    found = re.search(rf"\b({'|'.join(_ORDINALS)}|last|top|bottom) (?:line|row)\b|\bline (\d+)\b", text)
+    found = re.search(rf"\b({'|'.join(ORDINALS)}|last|top|bottom) (?:line|row)\b|\bline (\d+)\b", text)
     if found is None:
         return None
     word = found[1]
@@ -124,7 +123,7 @@ def _line(view: Lines, text: str) -> Finding | None:
     elif word == "top":
         at = 0
     else:
-        at = _ORDINALS.index(word) if word else int(found[2]) - 1
+        at = ORDINALS.index(word) if word else int(found[2]) - 1
     if not 0 <= at < len(view):
         return Finding(f"I read only {count_of(len(view), 'line')}. {summary(view)}")
     line = view[at]

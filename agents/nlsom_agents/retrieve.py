@@ -16,7 +16,7 @@ from nlsom.message import Said
 from nlsom.nesting import beside
 from nlsom.tool import asked
 from nlsom.turn import Turn
-from nlsom_agents.local.embed import Sentences
+from nlsom_agents.local.embed import MODEL, Sentences
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ class Retrieve:
     def identity(self) -> str:
         """The model, the parameters and a digest of all passages; never the folder."""
         told = hashlib.sha256("\x1f".join(f"{p.source}:{p.line}:{p.text}" for p in self._passages).encode())
-        return f"retrieve/1 {self.model.model} {told.hexdigest()} {self._top} {self._least}"
+        return f"retrieve/1 {MODEL} {told.hexdigest()} {self._top} {self._least}"
 
     async def __aenter__(self) -> Self:
         self._passages = await asyncio.to_thread(passages, self._folder)
@@ -100,7 +100,7 @@ def passages(folder: Path) -> list[Passage]:
     """All passages below a folder: paragraphs, long ones cut between sentences.
 
     Raises:
-        UsageError: A file is no UTF-8 text.
+        UsageError: A file is not UTF-8 text.
     """
     found: list[Passage] = []
     for file in sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS):

@@ -22,7 +22,7 @@ class Tool:
     def __init__(self, *, tool: str) -> None:
         self._call = plugins.load("tools", tool)
         if not inspect.iscoroutinefunction(self._call):
-            raise UsageError(f"tool {tool!r} is no async function of a turn")
+            raise UsageError(f"tool {tool!r} is not an async function of a turn")
         self.effects = has_effects(self._call)
         self.identity = f"tool/1 {tool} {plugins.version('tools', tool)}"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from nlsom.agent import identity
 from nlsom.bench.compare import Comparison, adjusted, check, compare
+from nlsom.bench.report.text import table
 from nlsom.bench.run import Contender, Runner
-from nlsom.bench.standing import Column, Standing, named
+from nlsom.bench.standing import Standing, named
 from nlsom.bench.stats import Interval, bootstrap
 from nlsom.bench.structures import ANSWER, Cast, Structures
 from nlsom.blueprint import Seat, VerdictBy
@@ -103,7 +104,7 @@ def _by_itself(society: Society, seat: Seat) -> Society:
     )
     return Society(
         name=f"alone:{name}",
-        seats=[replace(seat)],
+        seats=[seat],
         phases=[ask],
         verdict=VerdictBy(Decree(), "decree", of=name),
         task=society.task,
@@ -111,8 +112,8 @@ def _by_itself(society: Society, seat: Seat) -> Society:
     )
 
 
-def oracle(every: Sequence[Standing], *, column: Column = "lenient") -> Interval:
-    """The score of one who always follows the member that is right, sample by sample.
+def oracle(every: Sequence[Standing]) -> Interval:
+    """The lenient score of one who always follows the member that is right, sample by sample.
 
     Raises:
         UsageError: There is none, or they were not run over the same samples.
@@ -120,31 +121,21 @@ def oracle(every: Sequence[Standing], *, column: Column = "lenient") -> Interval
     if not every:
         raise UsageError("an oracle needs members to choose from")
     first = every[0]
-    scores = [first.scores(column)]
     for other in every[1:]:
         check(first, other)
-        order = {sample: at for at, sample in enumerate(other.samples)}
-        scores.append(other.scores(column)[[order[sample] for sample in first.samples]])
-    return bootstrap(np.max(scores, axis=0))
+    return bootstrap(np.max([one.scores(samples=first.samples) for one in every], axis=0))
 
 
 def markdown(found: Baseline) -> str:
     """The table in Markdown, intervals at 95 %."""
     told = {comparison.other: comparison for comparison in found.comparisons}
-    lines = ["| | score | tokens | calls | society gains | p (Holm) |", "|---|---|---|---|---|---|"]
     rows = [("society", found.society), ("single", found.single), ("self-consistency", found.consistency)]
     rows += [("best member" if not at else "member", one) for at, one in enumerate(found.alone)]
+    cells: list[list[str]] = []
     for kind, one in rows:
-        score, comparison = one.interval(), told.get(one.name)
-        cells = [f"{kind}: {one.name}", f"{score.estimate:.3f} [{score.low:.3f}, {score.high:.3f}]"]
-        cells += [f"{one.tokens:.0f}", f"{one.calls:.1f}"]
-        if comparison is None:
-            cells += ["", ""]
-        else:
-            gain = comparison.difference
-            cells.append(f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]")
-            cells.append(f"{comparison.adjusted:.3f}")
-        lines.append(f"| {' | '.join(cells)} |")
-    top = found.oracle
-    lines.append(f"| oracle: any member alone | {top.estimate:.3f} [{top.low:.3f}, {top.high:.3f}] | | | | |")
-    return "\n".join(lines)
+        gain = told.get(one.name)
+        compared = ["", ""] if gain is None else [f"{gain.difference:+.3f}", f"{gain.adjusted:.3f}"]
+        cost = [f"{one.tokens:.0f}", f"{one.calls:.1f}"]
+        cells.append([f"{kind}: {one.name}", f"{one.interval():.3f}", *cost, *compared])
+    cells.append(["oracle: any member alone", f"{found.oracle:.3f}", "", "", "", ""])
+    return table(("", "score", "tokens", "calls", "society gains", "p (Holm)"), cells)

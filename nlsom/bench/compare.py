@@ -26,7 +26,7 @@ class Comparison:
         difference: Mean score of the first less that of the other, with its interval.
         test: McNemar's, of right and wrong.
         tokens: Tokens a sample that the first spends more.
-        p: Its mid-p value.
+        p: The test's mid-p value.
         adjusted: The same, adjusted for all comparisons made with it (Holm).
     """
 
@@ -73,7 +73,7 @@ def _asked(line: Line) -> object:
     return line.question, line.task.get("choices"), [image.source for image in line.images]
 
 
-def compare(one: Standing, other: Standing, *, column: Column = "lenient", seed: int = 0) -> Comparison:
+def compare(one: Standing, other: Standing, *, column: Column = "lenient") -> Comparison:
     """One society against another.
 
     Raises:
@@ -82,16 +82,14 @@ def compare(one: Standing, other: Standing, *, column: Column = "lenient", seed:
     check(one, other)
     if not one.samples:
         raise UsageError(f"{one.name}: no sample has a score, so there is nothing to compare")
-    order = {sample: at for at, sample in enumerate(other.samples)}
-    first = one.scores(column)
-    second = other.scores(column)[[order[sample] for sample in one.samples]]
+    first, second = one.scores(column), other.scores(column, samples=one.samples)
     right, others = first > RIGHT, second > RIGHT
     test = mcnemar(int(np.sum(right & ~others)), int(np.sum(others & ~right)))
     return Comparison(
         one=one.name,
         other=other.name,
         samples=len(first),
-        difference=paired_bootstrap(first, second, seed=seed),
+        difference=paired_bootstrap(first, second),
         test=test,
         tokens=one.tokens - other.tokens,
         p=test.mid,

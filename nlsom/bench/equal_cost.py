@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nlsom.bench.compare import Comparison, adjusted, compare
 from nlsom.bench.folder import RunFolder
+from nlsom.bench.report import text
 from nlsom.bench.report.facts import facts
 from nlsom.bench.run import Contender, Runner
 from nlsom.bench.standing import Standing, named, standings
@@ -69,7 +70,7 @@ async def table(folder: RunFolder) -> list[Row]:
     every = standings(folder)
     votes = sorted((one for one in every if one.name.startswith("vote@")), key=lambda one: one.tokens)
     if not votes:
-        raise UsageError(f"{folder.path}: is no run of `nlsom bench structures`, it has no votes")
+        raise UsageError(f"{folder.path}: is not a run of `nlsom bench structures`: it has no votes")
     pairs = [
         (one, next((vote for vote in reversed(votes) if vote.tokens <= one.tokens + 1e-6), votes[0]))
         for one in every
@@ -87,19 +88,17 @@ async def table(folder: RunFolder) -> list[Row]:
 def markdown(rows: Sequence[Row]) -> str:
     """The table in Markdown, intervals at 95 %."""
     head = ("structure", "score", "tokens", "calls", "seconds", "equal-cost vote", "gain over it", "p (Holm)")
-    lines = [f"| {' | '.join(head)} |", "|---|---|---|---|---|---|---|---|"]
-    for row in rows:
-        one, rival, gain = row.standing, row.rival, row.comparison.difference
-        score = one.interval()
-        cells = [
-            one.name,
-            f"{score.estimate:.3f} [{score.low:.3f}, {score.high:.3f}]",
-            f"{one.tokens:.0f}",
-            f"{one.calls:.1f}",
+    cells = [
+        [
+            row.standing.name,
+            f"{row.standing.interval():.3f}",
+            f"{row.standing.tokens:.0f}",
+            f"{row.standing.calls:.1f}",
             f"{row.seconds:.1f}",
-            f"{rival.name}: {rival.interval().estimate:.3f} at {rival.tokens:.0f}",
-            f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]",
+            f"{row.rival.name}: {row.rival.interval().estimate:.3f} at {row.rival.tokens:.0f}",
+            f"{row.comparison.difference:+.3f}",
             f"{row.comparison.adjusted:.3f}",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        for row in rows
+    ]
+    return text.table(head, cells)

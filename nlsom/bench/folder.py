@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import PositiveInt, ValidationError
 
 from nlsom import __version__
-from nlsom.bench.line import Lines
+from nlsom.bench.line import Lines, first_fault
 from nlsom.errors import UsageError
 from nlsom.form import TextForm
 from nlsom.message import Frozen
@@ -88,25 +88,29 @@ class Config(Frozen):
     started: float = 0.0
 
 
-def entrant(society: Society, name: str = "", **told: object) -> Entrant:
-    """A society as an entrant; once it is open, with the identities of its members."""
+def entrant(society: Society, told: Entrant) -> Entrant:
+    """What is told of an entrant, with what an open society knows of itself."""
     program = society.program
-    told = {
-        "name": name or society.name,
-        "digest": program.digest,
-        "members": [
-            (member.name, member.role, identity)
-            for member, identity in zip(program.members, program.identities, strict=True)
-        ],
-        "answering": list(dict.fromkeys(step.ask.label for step in program.flat if _answers(step.ask.form))),
-        "rule": program.decision.name,
-        "over": program.decision.over,
-        "voters": [program.members[at].name for at in program.decision.of],
-        "tie_break": program.decision.tie_break,
-        "spends": [s.member.name for s in society.seats if getattr(s.agent, "model", None) is not None],
-        **told,
-    }
-    return Entrant.model_validate(told)
+    decision = program.decision
+    return told.model_copy(
+        update={
+            "digest": program.digest,
+            "members": tuple(
+                (member.name, member.role, identity)
+                for member, identity in zip(program.members, program.identities, strict=True)
+            ),
+            "answering": tuple(
+                dict.fromkeys(step.ask.label for step in program.flat if _answers(step.ask.form))
+            ),
+            "rule": decision.name,
+            "over": decision.over,
+            "voters": tuple(program.members[at].name for at in decision.of),
+            "tie_break": decision.tie_break,
+            "spends": tuple(
+                seat.member.name for seat in society.seats if getattr(seat.agent, "model", None) is not None
+            ),
+        }
+    )
 
 
 def _answers(form: FormSpec) -> bool:
@@ -157,26 +161,27 @@ class RunFolder:
                 f"{self.path}: holds no run; `nlsom bench run … -o {self.path}` makes one"
             ) from None
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            if field == "schema_version":
+            fault = first_fault(error)
+            if fault.startswith("schema_version:"):
                 raise UsageError(
-                    f"{file}: was written by another version of nlsom (field schema_version: "
-                    f"{first['msg']}); read it with that version, or give another folder"
+                    f"{file}: was written by another version of nlsom ({fault}); read it with that version, "
+                    "or give another folder"
                 ) from None
-            raise UsageError(f"{file}: {field}{': ' if field else ''}{first['msg']}") from None
+            raise UsageError(f"{file}: {fault}") from None
 
     def begin(self, config: Config) -> Config:
         """Writes down what is run, or checks that it is what was begun here.
 
         Raises:
-            UsageError: Another run was begun here; names what differs. Or there can be no folder.
+            UsageError: Another run was begun here; names what differs. Or the folder cannot be made.
         """
         if not self.exists():
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise UsageError(f"{self.path}: there can be no folder ({error.strerror or error})") from None
+                raise UsageError(
+                    f"{self.path}: the folder cannot be made ({error.strerror or error})"
+                ) from None
             self.write(config.model_copy(update={"versions": versions(), "started": time.time()}))
             return self.config()
         held = self.config()

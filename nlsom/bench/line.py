@@ -115,6 +115,13 @@ class Line(Frozen):
         )
 
 
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with what a file holds: `field: what`."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(map(str, first["loc"]))
+    return f"{field}: {first['msg']}" if field else first["msg"]
+
+
 def line_of(society: str, seed: int, sample: Sample, task: Task) -> Line:
     """A line with what the set knows, and no verdict yet."""
     return Line(
@@ -167,11 +174,7 @@ class Lines:
                 try:
                     yield Line.model_validate_json(raw)
                 except ValidationError as error:
-                    first = error.errors(include_url=False)[0]
-                    field = ".".join(map(str, first["loc"]))
-                    raise UsageError(
-                        f"{self.path}, line {number}: {field}{': ' if field else ''}{first['msg']}"
-                    ) from None
+                    raise UsageError(f"{self.path}, line {number}: {first_fault(error)}") from None
 
     def last(self) -> Iterator[Line]:
         """The lines that count, one a place, in the order they were written; reads the file twice."""

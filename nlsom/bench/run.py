@@ -63,7 +63,6 @@ class Runner:
         retry_failed: Asks again for samples that ended in an error, that a limit cut short, or in which a
             member abstained. What was replied is not asked for again.
         watch: Told of every line.
-        pictures: References of the pictures seen last, by path.
     """
 
     samples: SampleSet
@@ -75,7 +74,7 @@ class Runner:
     budget: int | None = None
     retry_failed: bool = False
     watch: Watch | None = None
-    pictures: OrderedDict[str, Image] = field(default_factory=OrderedDict[str, Image], repr=False)
+    _images: OrderedDict[str, Image] = field(default_factory=OrderedDict[str, Image], init=False, repr=False)
 
     async def run(self, contenders: Sequence[Contender]) -> Config:
         """Runs the societies, one after the other, and returns what the folder says of the run.
@@ -119,15 +118,7 @@ class Runner:
                     self.tell(progress)
                     continue
                 async with society:
-                    self.folder.enter(
-                        entrant(
-                            society,
-                            name,
-                            file=contender.told.file,
-                            overrides=contender.told.overrides,
-                            models=contender.told.models,
-                        )
-                    )
+                    self.folder.enter(entrant(society, contender.told))
                     with self.folder.lines.append() as file:
                         await _Run(self, society, judge, media, file, progress, done).run()
         return self.folder.config()
@@ -147,6 +138,17 @@ class Runner:
         """Tells whoever watches."""
         if self.watch is not None:
             self.watch(progress)
+
+    async def image(self, picture: str | bytes, media: MediaStore) -> Image:
+        """The reference of a picture; those seen last are not passed through the gate again."""
+        if isinstance(picture, bytes):
+            return await media.add(picture)
+        if picture not in self._images:
+            self._images[picture] = await media.add(picture)
+        self._images.move_to_end(picture)
+        if len(self._images) > _PICTURES:
+            self._images.popitem(last=False)
+        return self._images[picture]
 
 
 def _take(samples: Iterator[Sample]) -> list[Sample]:
@@ -236,17 +238,5 @@ class _Run:
 
     async def _task(self, sample: Sample) -> Task:
         """The task with its pictures, which have passed the gate."""
-        images = [await self._image(picture) for picture in sample.pictures]
+        images = [await self.runner.image(picture, self.media) for picture in sample.pictures]
         return type(sample.task).model_validate({**sample.task.model_dump(), "images": images})
-
-    async def _image(self, picture: str | bytes) -> Image:
-        known = self.runner.pictures
-        if isinstance(picture, bytes):
-            return await self.media.add(picture)
-        if picture in known:
-            known.move_to_end(picture)
-            return known[picture]
-        image = known[picture] = await self.media.add(picture)
-        if len(known) > _PICTURES:
-            known.popitem(last=False)
-        return image

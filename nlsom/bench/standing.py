@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -84,21 +84,19 @@ class Standing:
         """Identifiers of the samples that count, in order of the set's lines."""
         return tuple(dict.fromkeys(line.sample for line, _ in self.scored))
 
-    def scores(self, column: Column = "lenient") -> Array:
-        """A score a sample, in the order of `samples`; the mean over seeds."""
-        return self._means({id(line): getattr(score, column) for line, score in self.scored})
-
-    def _means(self, values: Mapping[int, float]) -> Array:
+    def scores(self, column: Column = "lenient", *, samples: Sequence[str] | None = None) -> Array:
+        """A score a sample, the mean over seeds; in the order of `samples`, by default its own."""
         found: defaultdict[str, list[float]] = defaultdict(list)
-        for line, _ in self.scored:
-            found[line.sample].append(values[id(line)])
-        return np.array([sum(found[sample]) / len(found[sample]) for sample in self.samples])
+        for line, score in self.scored:
+            found[line.sample].append(getattr(score, column))
+        order = self.samples if samples is None else samples
+        return np.array([sum(found[sample]) / len(found[sample]) for sample in order])
 
-    def interval(self, column: Column = "lenient") -> Interval:
-        """The mean score with its interval over samples; not a number where the set counts none of them."""
+    def interval(self) -> Interval:
+        """The mean lenient score with its interval over samples; not a number where the set counts none."""
         if not self.samples:
             return Interval(math.nan, math.nan, math.nan)
-        return bootstrap(self.scores(column))
+        return bootstrap(self.scores())
 
     @cached_property
     def tokens(self) -> float:
@@ -134,7 +132,7 @@ def standings(folder: RunFolder) -> list[Standing]:
     """The societies of a run that have lines, as it stands.
 
     Raises:
-        UsageError: It is no run, or nothing has been run in it yet.
+        UsageError: It is not a run, or nothing has been run in it yet.
     """
     config = folder.config()
     known: defaultdict[str, list[Line]] = defaultdict(list)
@@ -169,22 +167,15 @@ def gather(runs: Sequence[str | Path]) -> list[Standing]:
     """The standings of several runs; a society in two runs bears the name of its run too.
 
     Raises:
-        UsageError: One is no run.
+        UsageError: One is not a run.
     """
     every = [one for run in runs for one in standings(RunFolder(run))]
     names = [one.name for one in every]
-    return [
-        one
-        if names.count(one.name) == 1
-        else Standing(
-            one.run,
-            one.on,
-            one.scorer,
-            one.entrant.model_copy(update={"name": f"{one.name} ({one.run})"}),
-            one.lines,
-        )
-        for one in every
-    ]
+    return [one if names.count(one.name) == 1 else _with_run(one) for one in every]
+
+
+def _with_run(one: Standing) -> Standing:
+    return replace(one, entrant=one.entrant.model_copy(update={"name": f"{one.name} ({one.run})"}))
 
 
 def _ordered(lines: Iterable[Line]) -> tuple[Line, ...]:

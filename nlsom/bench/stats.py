@@ -29,6 +29,10 @@ class Interval:
     high: float
     level: float = 0.95
 
+    def __format__(self, spec: str) -> str:
+        """`0.500 [0.400, 0.600]`, each figure by the format that is given."""
+        return f"{self.estimate:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
+
 
 def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
     """The score interval of a share (Wilson 1927); of nothing it is 0 to 1.
@@ -52,52 +56,32 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
     return Interval(share, low, high, level)
 
 
-def bootstrap(
-    scores: ArrayLike,
-    *,
-    draws: int = 10_000,
-    level: float = 0.95,
-    seed: int = 0,
-    groups: ArrayLike | None = None,
-) -> Interval:
+def bootstrap(scores: ArrayLike, *, draws: int = 10_000, level: float = 0.95, seed: int = 0) -> Interval:
     """The percentile interval of a mean (Efron 1979).
-
-    For a paired comparison give it the differences, sample by sample.
 
     Args:
         scores: One a sample, shape (n,).
         draws: How many resamples.
         level: Confidence.
         seed: Of the resampling; equal seeds give equal intervals.
-        groups: Shape (n,): samples of one group, such as questions about one picture, are drawn together.
 
     Raises:
-        ValueError: There are no scores, or shapes differ.
+        ValueError: There are no scores.
     """
     values = np.asarray(scores, np.float64)
     if values.ndim != 1 or not values.size:
         raise ValueError(f"scores need a shape (n,) with n at least 1, not {values.shape}")
-    if groups is None:
-        sums, sizes = values, np.ones(len(values))
-    else:
-        labels = np.asarray(groups)
-        if labels.shape != values.shape:
-            raise ValueError(f"groups have shape {labels.shape}, scores {values.shape}")
-        which = np.unique(labels, return_inverse=True)[1]
-        sums, sizes = np.bincount(which, values), np.bincount(which).astype(np.float64)
     rng = np.random.default_rng(seed)
-    n, means = len(sums), list[NDArray[np.float64]]()
+    n, means = len(values), list[NDArray[np.float64]]()
     step = max(1, _BLOCK // n)
     for done in range(0, draws, step):
         drawn = rng.integers(0, n, (min(step, draws - done), n))
-        means.append(sums[drawn].sum(1) / sizes[drawn].sum(1))
+        means.append(values[drawn].mean(1))
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(values.mean()), float(low), float(high), level)
 
 
-def paired_bootstrap(
-    one: ArrayLike, other: ArrayLike, *, draws: int = 10_000, level: float = 0.95, seed: int = 0
-) -> Interval:
+def paired_bootstrap(one: ArrayLike, other: ArrayLike) -> Interval:
     """The interval of mean(one) - mean(other) over the same samples.
 
     Raises:
@@ -106,7 +90,7 @@ def paired_bootstrap(
     a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
     if a.shape != b.shape:
         raise ValueError(f"scores of shapes {a.shape} and {b.shape} are not over the same samples")
-    return bootstrap(a - b, draws=draws, level=level, seed=seed)
+    return bootstrap(a - b)
 
 
 @dataclass(frozen=True, slots=True)

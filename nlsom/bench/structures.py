@@ -8,8 +8,9 @@ cost no tokens; they say what they see before anything else, to every structure 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from nlsom.agent import Agent
@@ -24,6 +25,7 @@ from nlsom.society import Society
 from nlsom.structure import Democracy, Monarchy, Random, Ring, StructureSpec
 from nlsom.task import Task, VqaTask
 
+TEMPERATURE = 0.7  # of whoever is asked the same more than once
 SEE = "Say what you know about the picture, in one short sentence."
 QUESTION = (
     "Ask the others one short question about the picture, whose answer would help most to settle the task."
@@ -44,7 +46,7 @@ class Cast:
             and for the single model.
         senses: Members without a model: they say what they see, and cost no tokens.
         head: Speaks for organizer and leader.
-        sampled: The first mind's agent at a temperature, for self-consistency.
+        sampled: The first mind's agent at `TEMPERATURE`, for self-consistency.
     """
 
     minds: tuple[Seat, ...]
@@ -53,7 +55,7 @@ class Cast:
     sampled: Agent | None = None
 
     @classmethod
-    def of(cls, society: Society, *, temperature: float = 0.7) -> Cast:
+    def of(cls, society: Society) -> Cast:
         """The members of a society; organizer and leader leave their seats to the head.
 
         Raises:
@@ -68,18 +70,18 @@ class Cast:
             minds = [Seat(Member("mind", "expert"), head)]
         if not minds:
             raise UsageError(f"society {society.name!r} has no member with a model: nothing to compare")
-        return cls(tuple(minds), tuple(senses), head, sampled(minds[0].agent, temperature))
+        return cls(tuple(minds), tuple(senses), head, sampled(minds[0].agent))
 
 
 def _model(agent: Agent) -> Any:
     return getattr(agent, "model", None)
 
 
-def sampled(agent: Agent, temperature: float) -> Agent:
-    """The same agent at another temperature; options that it does not keep by name are at their defaults.
+def sampled(agent: Agent) -> Agent:
+    """The same agent at `TEMPERATURE`; options that it does not keep by name are at their defaults.
 
     Raises:
-        UsageError: It has none.
+        UsageError: It takes no temperature.
     """
     takes = parameters(type(agent))
     if "temperature" not in takes or "model" not in takes:
@@ -87,7 +89,7 @@ def sampled(agent: Agent, temperature: float) -> Agent:
             f"{type(agent).__name__} takes no temperature: it would say the same again and again"
         )
     kept = {name: getattr(agent, name) for name in takes if name != "temperature" and hasattr(agent, name)}
-    return type(agent)(**kept, temperature=temperature)  # pyright: ignore[reportCallIssue]
+    return type(agent)(**kept, temperature=TEMPERATURE)  # pyright: ignore[reportCallIssue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Structures:
 
     def self_consistency(self, samples: int) -> Society:
         """So many answers of the first mind, and a vote (Wang et al., arXiv 2203.11171)."""
-        agent = self.cast.sampled or sampled(self.cast.minds[0].agent, 0.7)
+        agent = self.cast.sampled or sampled(self.cast.minds[0].agent)
         return self._vote(f"self-consistency@{samples}", [agent], samples)
 
     def vote(self, samples: int) -> Society:
@@ -136,7 +138,7 @@ class Structures:
         Each answers once as it would alone, and when its turn comes again, at a temperature.
         """
         first = [seat.agent for seat in self.cast.minds]
-        again = [sampled(agent, 0.7) for agent in first] if samples > len(first) else []
+        again = [sampled(agent) for agent in first] if samples > len(first) else []
         agents = [first[n] if n < len(first) else again[n % len(first)] for n in range(samples)]
         return self._vote(f"vote@{samples}", agents, samples)
 
@@ -194,9 +196,7 @@ class Structures:
         say = say.model_copy(update={"form": TextForm(max_tokens=32)})
         again = Repeat(repeat=self.rounds, phases=(say, answer.model_copy(update={"name": "answered-again"})))
         phases: list[Phase] = [_caption("expert"), first, again]
-        return self._society(
-            name, experts, phases, structure, self._counted("answer"), groups={"minds": minds}
-        )
+        return self._society(name, experts, phases, structure, self._counted("answer"), {"minds": minds})
 
     def _experts(self) -> list[Seat]:
         return [_seated(seat, "expert") for seat in (*self.cast.senses, *self.cast.minds)]
@@ -212,8 +212,7 @@ class Structures:
         phases: Sequence[Phase],
         structure: StructureSpec,
         verdict: VerdictBy,
-        *,
-        groups: dict[str, tuple[int, ...]] | None = None,
+        groups: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
     ) -> Society:
         return Society(
             name=name,
@@ -223,13 +222,12 @@ class Structures:
             structure=structure,
             task=self.task,
             limits=self.limits,
-            groups=groups or {},
+            groups=groups,
         )
 
 
 def _seated(seat: Seat, role: str) -> Seat:
-    member = seat.member
-    return replace(seat, member=replace(member, role=role))
+    return replace(seat, member=replace(seat.member, role=role))
 
 
 def _caption(who: str) -> Ask:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from nlsom.form import Form, YesNoForm, labels_for
 from nlsom.reading import read_choice, read_short, read_yes_no, says_unknown
 from nlsom.task.base import Task
 from nlsom.task.normalise import normalise
+
+_HOW_MANY = re.compile(r"\bhow many\b", re.I)
 
 
 class VqaTask(Task):
@@ -27,7 +30,8 @@ class VqaTask(Task):
         """What an answer is counted as.
 
         With choices: the text of the option that is named, by letter or in words. Open: the answer without
-        "The answer is" and the like, normalised as the VQA challenge does it, but that "none" stays "none".
+        "The answer is" and the like, normalised as the VQA challenge does it, but that "none" is "0" only
+        where the question asks how many.
 
         Returns:
             None for "I don't know" (unless that is an option), for an answer that names no single option, and
@@ -44,7 +48,7 @@ class VqaTask(Task):
         if says_unknown(answer):
             return None
         short = read_short(answer)
-        if short.casefold() == "none":
+        if short.casefold() == "none" and not _HOW_MANY.search(self.question):
             return "none"
         return normalise(short) or (short.casefold() if any(map(str.isalnum, short)) else None)
 

@@ -82,7 +82,7 @@ def rows(told: dict[str, Any]) -> list[dict[str, str]]:
             "stem": stem or member["name"],
             "role": member["role"],
             "agent": member["agent"] + (", sees its share" if member["sees"] else ""),
-            "hears": shortly(member["hears"], told["members"]),
+            "hears": briefly(member["hears"], told["members"]),
         }
         last = found[-1] if found else {}
         if all(last.get(key) == row[key] for key in ("stem", "role", "agent", "hears")):
@@ -92,7 +92,7 @@ def rows(told: dict[str, Any]) -> list[dict[str, str]]:
     return found
 
 
-def shortly(hears: list[str] | None, members: list[dict[str, Any]]) -> str:
+def briefly(hears: list[str] | None, members: list[dict[str, Any]]) -> str:
     """Whom a member hears, in as few words as it takes: whole roles by their name."""
     if hears is None:
         return "everyone"

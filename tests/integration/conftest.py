@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nlsom_agents.local.catalog import home
+from nlsom.home import home
 from nlsom_serve.vllm import Server, serving
 
 SMOLLM2 = Path(__file__).parent / "vllm" / "smollm2.yaml"

@@ -58,8 +58,8 @@ class _Job:
     starts: int = 0
 
     @property
-    def untried(self) -> str | None:
-        """The constraint, as a key."""
+    def constraint(self) -> str | None:
+        """What its reply is held to, as a key."""
         return repr(self.request.grammar) if self.request.grammar else None
 
 
@@ -81,7 +81,7 @@ class Batch:
         self._context = context
         self._waiting: deque[_Job] = deque()
         self._running: list[_Job] = []
-        self._tried: set[str] = set()
+        self._tried: set[str | None] = {None}  # constraints that the engine has read
         self._seen: deque[Tokens] = deque(maxlen=REMEMBERED)
         self._number = 0  # of the engine's own request ids: a job that starts again needs a new one
 
@@ -138,9 +138,9 @@ class Batch:
         ahead = [job for job in self._running if not job.written]
         held: deque[_Job] = deque()
         for job in self._waiting:
-            trying = job.untried is not None and job.untried not in self._tried
+            trying = job.constraint not in self._tried
             if any(
-                (trying and other.untried is not None and other.untried not in self._tried)
+                (trying and other.constraint not in self._tried)
                 or _shared(job.prompt, other.prompt) - job.cached >= WORTH_WAITING
                 for other in ahead
             ):
@@ -188,8 +188,7 @@ class Batch:
         self._wait_again([job for job in dropped if job is not longest])
 
     def _prompt_is_cached(self, job: _Job) -> None:
-        if job.untried is not None:
-            self._tried.add(job.untried)
+        self._tried.add(job.constraint)
         self._seen.append(job.prompt)
         for other in self._waiting:
             other.cached = max(other.cached, _shared(other.prompt, job.prompt))
@@ -202,8 +201,8 @@ class Batch:
             self._pipeline.step()
         again: list[_Job] = []
         for job in self._running:
-            untried = job.untried is not None and job.untried not in self._tried
-            if (untried and not job.written) or job.starts >= STARTS:
+            to_blame = job.constraint not in self._tried and not job.written
+            if to_blame or job.starts >= STARTS:
                 yield {"id": job.request.id, "error": "refused", "why": reason(error)}
             else:
                 again.append(job)

@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom.home import home
-from nlsom_agents.local.files import sha256_of
+from nlsom_agents.local.files import sha256_of, write_whole
 from nlsom_agents.local.gguf import context_length
 
 
@@ -160,6 +160,18 @@ def missing(model: str) -> str | None:
     )
 
 
+def present(model: str) -> Path:
+    """The file of a model that is about to be opened.
+
+    Raises:
+        ModelUnavailable: It is not here.
+        UsageError: No model has that name.
+    """
+    if name := missing(model):
+        raise ModelUnavailable(f"model {name!r} is not in the cache; run: nlsom models pull {name}")
+    return path(model)
+
+
 def digest(model: str) -> str:
     """SHA-256 (hex) of a model's file.
 
@@ -168,8 +180,7 @@ def digest(model: str) -> str:
     """
     if model in CATALOG:
         return CATALOG[model].sha256
-    missing(model)
-    file = path(model).resolve()
+    file = present(model).resolve()
     state = file.stat()
     seen = {"path": str(file), "size": state.st_size, "changed": state.st_mtime_ns}
     record = home() / "models" / ".hashes" / f"{hashlib.sha256(str(file).encode()).hexdigest()[:16]}.json"
@@ -178,7 +189,7 @@ def digest(model: str) -> str:
         if seen.items() <= kept.items():
             return str(kept["sha256"])
     sha256 = sha256_of(file)
-    _write(record, seen | {"sha256": sha256})
+    write_whole(record, json.dumps(seen | {"sha256": sha256}))
     return sha256
 
 
@@ -186,11 +197,11 @@ def add(file: Path, name: str | None = None) -> str:
     """Makes a GGUF file known under a name (by default its own); the file stays where it is.
 
     Raises:
-        UsageError: The file is not there or no language model in GGUF, or the name cannot be used.
+        UsageError: The file is not there or is not a language model in GGUF, or the name cannot be used.
     """
     name = name or file.stem
     if not re.fullmatch(r"[\w.+-]+", name) or is_path(name):
-        raise UsageError(f"{name!r} is no name for a model: use letters, digits, dots and dashes")
+        raise UsageError(f"{name!r} cannot be the name of a model: use letters, digits, dots and dashes")
     if name in CATALOG:
         raise UsageError(f"{name!r} is a model of the catalog: give another name")
     if not file.is_file():
@@ -199,7 +210,7 @@ def add(file: Path, name: str | None = None) -> str:
         context_length(file)
     except ModelUnavailable as error:
         raise UsageError(str(error)) from None
-    _write(_record(name), {"path": str(file.resolve())})
+    write_whole(_record(name), json.dumps({"path": str(file.resolve())}))
     digest(name)
     return name
 
@@ -220,11 +231,3 @@ def models() -> list[Known]:
 
 def _record(name: str) -> Path:
     return home() / "models" / f"{name}.json"
-
-
-def _write(record: Path, value: dict[str, str | int]) -> None:
-    """Writes a record whole or not at all."""
-    record.parent.mkdir(parents=True, exist_ok=True)
-    draft = record.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(value))
-    draft.replace(record)

@@ -72,7 +72,7 @@ def _closed(schema: object, at: tuple[str, ...], root: object) -> object:
     if schema is True:
         return True
     if not isinstance(schema, Mapping):
-        raise wrong("is no schema (an object is wanted)")
+        raise wrong("is not a schema (an object is wanted)")
     fields = dict(cast(Mapping[str, Any], schema))
     kinds = fields.get("type", [])
     for kind in cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]:

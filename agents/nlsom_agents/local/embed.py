@@ -6,16 +6,20 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nlsom.errors import ExtraMissing, ModelUnavailable
+from nlsom.errors import ExtraMissing
+from nlsom_agents.inference import compiled
 from nlsom_agents.local import catalog
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MODEL = "minilm-l6-v2"
 WIDTH = 384
 LONGEST = 256  # tokens; the model was trained on sentences and short paragraphs
 AT_ONCE = 32
@@ -24,14 +28,19 @@ AT_ONCE = 32
 class Sentences:
     """Turns texts into vectors. Loaded when first asked; calls take turns, in worker threads."""
 
-    def __init__(self, model: str = "minilm-l6-v2") -> None:
-        self.model = model
+    def __init__(self) -> None:
         self._turn = threading.Lock()
         self._encode: Callable[[list[str]], NDArray[np.float32]] | None = None
 
     def missing(self) -> str | None:
-        """The name to pull (`nlsom_agents.local.fetch.pull`) before texts can be embedded, if any."""
-        return catalog.missing(self.model)
+        """The name to pull (`nlsom_agents.local.fetch.pull`) before texts can be embedded, if any.
+
+        Raises:
+            ExtraMissing: `nlsom[local]` is not installed.
+        """
+        if not all(map(find_spec, ("openvino", "tokenizers"))):
+            raise ExtraMissing("sentence vectors", "local")
+        return catalog.missing(MODEL)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, shape (len(texts), 384): a dot product is a cosine. Longer texts are cut.
@@ -47,18 +56,13 @@ class Sentences:
         texts = list(texts)
         with self._turn:
             if self._encode is None:
-                if name := self.missing():
-                    raise ModelUnavailable(
-                        f"model {name!r} is not in the cache; run: nlsom models pull {name}"
-                    )
-                self._encode = _load(str(catalog.path(self.model)))
+                self._encode = _load(catalog.present(MODEL))
             groups = [self._encode(texts[at : at + AT_ONCE]) for at in range(0, len(texts), AT_ONCE)]
         return np.concatenate(groups) if groups else np.zeros((0, WIDTH), np.float32)
 
 
-def _load(file: str) -> Callable[[list[str]], NDArray[np.float32]]:
+def _load(file: Path) -> Callable[[list[str]], NDArray[np.float32]]:
     try:
-        import openvino
         from tokenizers import Tokenizer
     except ImportError as error:
         raise ExtraMissing("sentence vectors", "local") from error
@@ -68,7 +72,7 @@ def _load(file: str) -> Callable[[list[str]], NDArray[np.float32]]:
     )
     tokenizer.enable_truncation(LONGEST)
     tokenizer.enable_padding()
-    model: Any = openvino.Core().compile_model(file, "CPU")
+    model = compiled(file, "sentence vectors")
 
     def encode(texts: list[str]) -> NDArray[np.float32]:
         encoded = tokenizer.encode_batch([text.encode(errors="replace").decode() for text in texts])

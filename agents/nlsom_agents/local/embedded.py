@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-import signal
-import sys
 import time
-from asyncio.subprocess import PIPE, Process
-from collections import deque
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import PositiveInt
 
 from nlsom.errors import ExtraMissing, ModelError, ModelUnavailable, PromptTooLong
 from nlsom.form import Form
+from nlsom.home import home
 from nlsom.message import Usage
 from nlsom.model.contract import Completion, Prompt, Settings
 from nlsom_agents.local import catalog
 from nlsom_agents.local.constraints import grammar_for
+from nlsom_agents.local.engine import Engine
 
-LEAVES_WITHIN = 5.0  # seconds; a step that is under way ends in less
-LONGEST_LINE = 1 << 26  # bytes of one outcome
 _THINKING = re.compile(r"(?s)\A\s*<think>.*?(?:</think>|\Z)\s*")
 
 
@@ -71,7 +65,7 @@ class Embedded:
         }
         self._identity: str | None = None
         self._users = 0
-        self._opening: asyncio.Task[_Engine] | None = None
+        self._opening: asyncio.Task[Engine] | None = None
 
     @property
     def identity(self) -> str:
@@ -88,7 +82,12 @@ class Embedded:
         return self._identity
 
     def missing(self) -> str | None:
-        """The name to pull (`nlsom_agents.local.fetch.pull`) before the model can be opened, if any."""
+        """The name to pull (`nlsom_agents.local.fetch.pull`) before the model can be opened, if any.
+
+        Raises:
+            ExtraMissing: The engine is not installed; better told before a gigabyte is fetched for it.
+        """
+        _engine_version()
         return catalog.missing(self.model)
 
     async def __aenter__(self) -> Self:
@@ -173,114 +172,12 @@ class Embedded:
         chosen = constraint is not None and constraint.choice is not None
         return Completion(_THINKING.sub("", outcome["text"]), outcome["logprob"] if chosen else None, usage)
 
-    async def _open(self) -> _Engine:
-        if name := await asyncio.to_thread(self.missing):
-            raise ModelUnavailable(f"model {name!r} is not in the cache; run: nlsom models pull {name}")
+    async def _open(self) -> Engine:
+        file = await asyncio.to_thread(catalog.present, self.model)
         identity = await asyncio.to_thread(lambda: self.identity)
         sha256 = await asyncio.to_thread(catalog.digest, self.model)
-        folder = catalog.home() / "openvino" / sha256[:16]
-        file = catalog.path(self.model)
-        return await _Engine.start(identity, {"file": str(file), "folder": str(folder), **self._options})
-
-
-class _Engine:
-    """Our side of the engine's process: who waits for which outcome."""
-
-    def __init__(self, name: str, process: Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._name, self._process = name, process
-        self._in, self._out, self._err = process.stdin, process.stdout, process.stderr
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._asked = 0
-        self._ended: ModelUnavailable | None = None
-        self._last_words: deque[str] = deque(maxlen=2)
-        self._listening = asyncio.create_task(self._listen(), name=f"outcomes of {name}")
-        self._overhearing = asyncio.create_task(self._overhear(), name=f"errors of {name}")
-
-    @classmethod
-    async def start(cls, name: str, options: dict[str, Any]) -> _Engine:
-        """Starts the process and waits until the model is loaded."""
-        # A session of its own: Ctrl-C ends us, and the end of its input ends it.
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "nlsom_agents.local.worker", json.dumps(options)),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            limit=LONGEST_LINE,
-            start_new_session=True,
-        )
-        engine = cls(name, process)
-        loaded = engine._waiting[0] = asyncio.get_running_loop().create_future()
-        try:
-            outcome = await loaded
-            if "error" in outcome:
-                raise ModelUnavailable(f"{name} cannot be loaded: {outcome['why']}")
-        except BaseException:
-            engine._kill()
-            await engine.close()
-            raise
-        return engine
-
-    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Sends a request and waits for its outcome."""
-        if self._ended is not None:
-            raise self._ended
-        self._asked += 1
-        number = self._asked
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        try:
-            self._send({"id": number, **request})
-            return await answer
-        except asyncio.CancelledError:
-            self._send({"cancel": number})
-            raise
-        finally:
-            self._waiting.pop(number, None)
-
-    async def close(self) -> None:
-        """Ends the process; whoever still waits is told that the model is gone."""
-        self._end(ModelUnavailable(f"{self._name} was closed"))
-        self._in.close()
-        try:
-            async with asyncio.timeout(LEAVES_WITHIN):
-                await self._process.wait()
-        except TimeoutError:
-            self._kill()
-        await asyncio.gather(self._listening, self._overhearing)
-        await self._process.wait()
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError):  # it may have ended by itself
-            self._process.kill()
-
-    def _send(self, message: dict[str, Any]) -> None:
-        if not self._in.is_closing():
-            self._in.write(json.dumps(message).encode() + b"\n")
-
-    async def _listen(self) -> None:
-        while line := await self._out.readline():
-            outcome = json.loads(line)
-            waiting = self._waiting.get(outcome.get("id", 0))
-            if waiting is not None and not waiting.done():
-                waiting.set_result(outcome)
-        await self._overhearing
-        code = await self._process.wait()
-        said = " ".join(self._last_words) or "nothing"
-        if code == -signal.SIGKILL:
-            said += " (was it killed for want of memory?)"
-        self._end(ModelUnavailable(f"the engine of {self._name} ended with {code}; its last words: {said}"))
-
-    async def _overhear(self) -> None:
-        while line := await self._err.readline():
-            self._last_words.append(line.decode(errors="replace").rstrip())
-
-    def _end(self, why: ModelUnavailable) -> None:
-        self._ended = self._ended or why
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(self._ended)
+        folder = home() / "openvino" / sha256[:16]
+        return await Engine.start(identity, {"file": str(file), "folder": str(folder), **self._options})
 
 
 def _engine_version() -> str:

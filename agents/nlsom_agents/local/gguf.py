@@ -37,7 +37,7 @@ def context_length(path: Path) -> int:
         raise ModelUnavailable(
             f"{path} is damaged: its GGUF header cannot be read; fetch it again"
         ) from error
-    raise ModelUnavailable(f"{path} does not say how long its context is, so it is no language model")
+    raise ModelUnavailable(f"{path} does not say how long its context is, so it is not a language model")
 
 
 def _unpack(file: BinaryIO, form: str) -> tuple[int, ...]:

@@ -17,6 +17,8 @@ SIDE = 416
 STRIDES = (8, 16, 32)
 BINS = 11
 LEAST = 0.25  # under it, what the model calls a thing is as often none
+SAME = 0.5  # from this overlap (intersection over union) on, two boxes of one class are one thing
+OTHER = 0.8  # the same for two classes: only boxes that are nearly equal are one thing seen as two
 MEAN = np.array([103.53, 116.28, 123.675], dtype=np.float32)  # blue, green, red
 SPREAD = np.array([57.375, 57.12, 58.395], dtype=np.float32)
 
@@ -64,13 +66,12 @@ async def things_in(sight: Sight, media: MediaStore, image: Image) -> tuple[Thin
     return await sight.look(media, image, "things", lambda picture: detect(sight, picture))
 
 
-def detect(sight: Sight, picture: Pixels, *, least: float = LEAST) -> tuple[Thing, ...]:
+def detect(sight: Sight, picture: Pixels) -> tuple[Thing, ...]:
     """Finds things in a picture, the most certain first.
 
     Args:
         sight: What runs the model.
         picture: RGB, shape (height, width, 3).
-        least: The lowest score that counts.
     """
     planes, scale = _planes(picture)
     outputs = sight.infer(WEIGHTS, planes)
@@ -79,7 +80,7 @@ def detect(sight: Sight, picture: Pixels, *, least: float = LEAST) -> tuple[Thin
         [_boxes(output[0], stride) for output, stride in zip(outputs[3:], STRIDES, strict=True)]
     )
     classes, best = scores.argmax(axis=1), scores.max(axis=1)
-    likely = best >= least
+    likely = best >= LEAST
     boxes, classes, best = boxes[likely], classes[likely], best[likely]
     height, width = picture.shape[:2]
     boxes = np.clip(boxes / (scale * np.array([width, height, width, height])), 0.0, 1.0)
@@ -92,12 +93,7 @@ def detect(sight: Sight, picture: Pixels, *, least: float = LEAST) -> tuple[Thin
 
 
 def keep(
-    boxes: npt.NDArray[np.floating],
-    scores: npt.NDArray[np.floating],
-    classes: npt.NDArray[np.integer],
-    *,
-    same: float = 0.5,
-    other: float = 0.8,
+    boxes: npt.NDArray[np.floating], scores: npt.NDArray[np.floating], classes: npt.NDArray[np.integer]
 ) -> list[int]:
     """Non-maximum suppression: one box a thing.
 
@@ -105,8 +101,6 @@ def keep(
         boxes: Left, top, right, bottom; shape (n, 4).
         scores: Shape (n,).
         classes: Shape (n,).
-        same: From this overlap (intersection over union) on, two boxes of one class are one thing.
-        other: The same for boxes of two classes; only near-equal boxes are one thing seen as two.
 
     Returns:
         Indices of the boxes that are kept, by falling score.
@@ -117,13 +111,11 @@ def keep(
     while len(left):
         first, rest = int(left[0]), left[1:]
         kept.append(first)
-        near, far = (
-            np.maximum(boxes[first, :2], boxes[rest, :2]),
-            np.minimum(boxes[first, 2:], boxes[rest, 2:]),
-        )
+        near = np.maximum(boxes[first, :2], boxes[rest, :2])
+        far = np.minimum(boxes[first, 2:], boxes[rest, 2:])
         shared = np.clip(far - near, 0, None).prod(axis=1)
         overlap = shared / np.maximum(areas[first] + areas[rest] - shared, 1e-9)
-        left = rest[overlap < np.where(classes[rest] == classes[first], same, other)]
+        left = rest[overlap < np.where(classes[rest] == classes[first], SAME, OTHER)]
     return kept
 
 

@@ -6,7 +6,7 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from pydantic import JsonValue
 
@@ -16,13 +16,9 @@ from nlsom.turn import Turn
 from nlsom_agents.sight.finding import Finding, say, together
 from nlsom_agents.sight.question import Question, options_of, question_of, read_question
 from nlsom_agents.sight.runtime import Sight
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from nlsom_agents.sight.words import ORDINALS
 
 V = TypeVar("V")
-
-_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 class Expert(ABC, Generic[V]):
@@ -42,9 +38,7 @@ class Expert(ABC, Generic[V]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._own:
             await self.sight.close()
 
@@ -97,11 +91,11 @@ class Expert(ABC, Generic[V]):
 
 def _meant(question: Question, images: tuple[Image, ...]) -> tuple[Image, ...]:
     """The pictures that a question names by their place: `the second picture`, `picture 2`."""
-    words = "|".join(_PLACES)
+    ordinals = "|".join(ORDINALS)
     named = re.search(
-        rf"\b(?:({words}) (?:picture|image|photo)|(?:picture|image|photo) (\d+))", question.text, re.I
+        rf"\b(?:({ordinals}) (?:picture|image|photo)|(?:picture|image|photo) (\d+))", question.text, re.I
     )
     if named is None:
         return images
-    at = _PLACES.index(named[1].casefold()) if named[1] else int(named[2]) - 1
+    at = ORDINALS.index(named[1].casefold()) if named[1] else int(named[2]) - 1
     return images[at : at + 1] or images

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from nlsom.errors import ExtraMissing
-from nlsom_agents.sight.runtime import Pixels, openvino_ready
+from nlsom_agents.inference import openvino_for
+from nlsom_agents.sight.runtime import Pixels
 
 LEAST = 0.6  # what is read with less confidence is mostly ornament
 LEAST_ALONE = 0.95  # the same for a single letter or digit, which any round or crossed thing may be
 SMALLEST = 0.012  # lines lower than this share of the picture's height are mostly noise
 LEGIBLE = 7  # or lower than so many pixels
+_READING = "reading text in pictures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +135,15 @@ def engine_version() -> str:
     try:
         return metadata.version("rapidocr")
     except metadata.PackageNotFoundError as error:
-        raise ExtraMissing("reading text in pictures", "local") from error
+        raise ExtraMissing(_READING, "local") from error
 
 
 def _engine() -> Any:
-    openvino_ready()
+    openvino_for(_READING)
     try:
         from rapidocr import EngineType, RapidOCR
     except ModuleNotFoundError as error:
-        raise ExtraMissing("reading text in pictures", "local") from error
+        raise ExtraMissing(_READING, "local") from error
     engine = EngineType.OPENVINO
     return RapidOCR(
         params={

@@ -11,38 +11,37 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image as Picture
 from PIL import ImageOps
 
-from nlsom.errors import ExtraMissing, MediaError, ModelUnavailable
+from nlsom.errors import MediaError
 from nlsom.media import MediaStore
 from nlsom.message import Image
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from nlsom_agents.inference import compiled
 
 T = TypeVar("T")
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
+FOLDER = Path(__file__).parents[1] / "weights"
+"""Where the weights are that come with the package."""
 
 
 @cache
 def digest_of(weights: str) -> str:
     """First twelve hex digits of the SHA-256 of a shipped file, for the identity of an agent."""
-    return hashlib.sha256((WEIGHTS / weights).read_bytes()).hexdigest()[:12]
+    return hashlib.sha256((FOLDER / weights).read_bytes()).hexdigest()[:12]
 
 
 def pixels(data: bytes) -> Pixels:
     """Decodes a picture into RGB, shape (height, width, 3), upright.
 
     Raises:
-        MediaError: The bytes are no picture that Pillow can read.
+        MediaError: Pillow cannot read the bytes as a picture.
     """
     try:
         with Picture.open(io.BytesIO(data)) as picture:
@@ -71,12 +70,10 @@ class Sight:
         self._models: dict[str, Any] = {}
         self._compiling = threading.Lock()
 
-    async def __aenter__(self) -> Sight:
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -120,38 +117,8 @@ class Sight:
         """
         with self._compiling:
             if weights not in self._models:
-                self._models[weights] = _compiled(WEIGHTS / weights)
+                self._models[weights] = compiled(FOLDER / weights, "looking at pictures")
         # A request of its own: a compiled model may be shared between threads, a request may not.
         request = self._models[weights].create_infer_request()
         request.infer([planes])
         return [np.array(output.data, dtype=np.float32) for output in request.output_tensors]
-
-
-_FIRST = threading.Lock()
-
-
-def openvino_ready() -> Any:
-    """OpenVINO, once it has met NumPy in one thread alone.
-
-    When two threads use them together for the first time, its binding fills a static that one of them guards
-    while it waits for the interpreter's lock, which the other holds while it waits for the guard: both hang
-    for ever, and with them every other thread.
-
-    Raises:
-        ExtraMissing: OpenVINO is not installed.
-    """
-    with _FIRST:
-        try:
-            import openvino
-        except ModuleNotFoundError as error:
-            raise ExtraMissing("looking at pictures with the embedded experts", "local") from error
-        assert openvino.Tensor(np.zeros(1, np.float32)).data.size == 1
-        return openvino
-
-
-def _compiled(path: Path) -> Any:
-    openvino = openvino_ready()
-    try:
-        return openvino.Core().compile_model(path, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
-    except RuntimeError as error:
-        raise ModelUnavailable(f"the weights {path.name} cannot be loaded: {error}") from error

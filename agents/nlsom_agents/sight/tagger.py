@@ -9,8 +9,7 @@ import numpy as np
 from PIL import Image as Picture
 
 from nlsom_agents.sight.finding import bare
-from nlsom_agents.sight.runtime import WEIGHTS as FOLDER
-from nlsom_agents.sight.runtime import Floats, Pixels, Sight
+from nlsom_agents.sight.runtime import FOLDER, Floats, Pixels, Sight
 from nlsom_agents.sight.words import known
 
 WEIGHTS = "efficientnet-lite0-fp16.onnx"

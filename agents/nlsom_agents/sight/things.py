@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nlsom_agents.sight.detector import NAMES
-from nlsom_agents.sight.words import known
+from nlsom_agents.sight.words import known, mentions
 
 # Other words for exactly what a class holds.
 _SAME = {
@@ -131,3 +131,15 @@ def _table() -> dict[str, Kind]:
 KINDS = _table()
 GROUPS = frozenset(_GROUPS)
 PHRASES = known(KINDS)
+
+
+def kind_of(phrase: tuple[str, ...]) -> tuple[str, Kind, bool] | None:
+    """The word that a noun phrase ends in, what it stands for, and whether words before it say more.
+
+    None where no known word ends it.
+    """
+    named = mentions(phrase, PHRASES)
+    if not named or named[-1].end < len(phrase):
+        return None
+    word = named[-1].phrase
+    return word, KINDS[word], named[-1].start > 0

@@ -16,28 +16,15 @@ _PLURALS = {
     "aircraft": "aircraft", "luggage": "luggage", "food": "food", "cattle": "cattle", "lens": "lenses",
 }  # fmt: skip
 _SINGULARS = {many: one for one, many in _PLURALS.items()} | {
-    "persons": "person",
-    "glasses": "glass",
-    "tvs": "tv",
-}
+    "persons": "person", "glasses": "glass", "tvs": "tv",
+}  # fmt: skip
 _UNCOUNTED = frozenset(
     {"broccoli", "coffee", "beer", "wine", "food", "bread", "pasta", "soup", "guacamole", "hay", "corn"}
 )
 _COUNTS = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def singular(word: str) -> str:
@@ -101,7 +88,7 @@ class Mention:
     """A known phrase in a text.
 
     Attributes:
-        phrase: As the text has it, in lower case and in the singular.
+        phrase: The known phrase; the text may have it in the plural.
         start: Of the phrase, in tokens.
         end: Past the phrase, in tokens.
     """

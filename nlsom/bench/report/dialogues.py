@@ -18,6 +18,7 @@ from nlsom.errors import MediaError
 from nlsom.media import FolderStore
 from nlsom.message import Said
 from nlsom.trace import Trace
+from nlsom.trace.stored import read_stored
 
 _SIDE = 320  # pixels of a picture in the page
 
@@ -85,7 +86,7 @@ async def _society(standing: Standing, line: Line, score: Score | None, trace: T
         if record.kind == "abstained":
             told = f"<i>abstains: {escape(record.body.decode())}</i>"
         else:
-            message = Said.model_validate_json(record.body)
+            message = read_stored(Said, record.body)
             told = escape(" ".join(message.text.split()) or "(nothing)")
             if message.answer is not None and message.answer != message.text.strip():
                 told += f" → <b>{escape(message.answer)}</b>"

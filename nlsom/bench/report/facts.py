@@ -13,6 +13,7 @@ from nlsom.bench.standing import Standing
 from nlsom.message import Choice, Ranking, Said
 from nlsom.task import Task
 from nlsom.trace import Record, Trace
+from nlsom.trace.stored import read_stored
 
 Step = tuple[str, int]
 """A phase and its round."""
@@ -28,8 +29,6 @@ class Answered:
     step: Step
     answer: str
     right: bool
-    said: Said
-    label: str
 
 
 @dataclass(slots=True)
@@ -116,26 +115,44 @@ def answer_of(said: Said, task: Task) -> str | None:
             return task.canonical(said.answer) if said.answer is not None else None
 
 
-def answers(records: Iterable[Record], line: Line, labels: Sequence[str], judge: Scorer) -> list[Answered]:
+async def replies(trace: Trace, line: Line) -> list[tuple[Record, Said]]:
+    """What was replied in the mindstorm of a line, in order; nothing where it has none.
+
+    Raises:
+        TraceError: A record cannot be read.
+    """
+    if not line.mindstorm:
+        return []
+    return [
+        (record, read_stored(Said, record.body))
+        async for record in trace.records(line.mindstorm)
+        if record.kind == "replied"
+    ]
+
+
+def answers(
+    replied: Iterable[tuple[Record, Said]], line: Line, labels: Sequence[str], judge: Scorer
+) -> list[Answered]:
     """The answers to the task in a mindstorm, in order, each scored."""
     sample = line.as_sample()
     found: list[Answered] = []
-    for record in records:
-        if record.kind != "replied" or record.label not in labels:
-            continue
-        said = Said.model_validate_json(record.body)
-        answer = answer_of(said, sample.task)
+    for record, said in replied:
+        answer = answer_of(said, sample.task) if record.label in labels else None
         if answer is None:
             continue
         score = judge.score(answer, sample)
         right = score is not None and score.lenient > RIGHT
         step = (record.phase, record.round)
-        found.append(Answered(record.member, step, answer, right, said, record.label))
+        found.append(Answered(record.member, step, answer, right))
     return found
 
 
 async def facts(standing: Standing, trace: Trace) -> Facts:
-    """Reads the mindstorms of a society, one after the other."""
+    """Reads the mindstorms of a society, one after the other.
+
+    Raises:
+        TraceError: A record cannot be read.
+    """
     judge, labels = scorer(standing.scorer), standing.entrant.answering
     rounds: dict[Step, Round] = {}
     shares = {name: Share(name) for name, _, _ in standing.entrant.members}
@@ -143,19 +160,17 @@ async def facts(standing: Standing, trace: Trace) -> Facts:
     for line in standing.lines:
         if not line.mindstorm:
             continue
-        records = [record async for record in trace.records(line.mindstorm)]
+        replied = await replies(trace, line)
         slowest: defaultdict[Step, float] = defaultdict(float)
-        for record in records:
-            if record.kind == "replied":
-                usage = Said.model_validate_json(record.body).usage
-                share = shares.setdefault(record.member, Share(record.member))
-                share.calls += usage.calls
-                share.tokens += usage.tokens
-                share.seconds += usage.seconds
-                step = (record.phase, record.round)
-                slowest[step] = max(slowest[step], usage.seconds)
+        for record, said in replied:
+            share = shares.setdefault(record.member, Share(record.member))
+            share.calls += said.usage.calls
+            share.tokens += said.usage.tokens
+            share.seconds += said.usage.seconds
+            step = (record.phase, record.round)
+            slowest[step] = max(slowest[step], said.usage.seconds)
         paths.append(sum(slowest.values()))
-        _count(answers(records, line, labels, judge), rounds, shares)
+        _count(answers(replied, line, labels, judge), rounds, shares)
     path = sum(paths) / len(paths) if paths else 0.0
     return Facts(standing, list(rounds.values()), list(shares.values()), path)
 

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 560, 320
-LEFT, RIGHT_, TOP, BOTTOM = 52, 16, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 52, 16, 14, 44
 COLOURS = 10
 """How many series the page has colours for: `--c0` to `--c9`."""
+NAMED = 5
+"""How many points a scatter names beside them."""
+
+Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,6 @@ class Point:
     colour: int = 0
 
 
-NAMED = 5
-"""How many points a scatter names beside them."""
-
-Scale = Callable[[float], float]
-
-
 def _ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Round numbers from low to high."""
     span = high - low or 1.0
@@ -48,6 +46,10 @@ def _ticks(low: float, high: float, about: int = 5) -> list[float]:
     step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
     return [n * step for n in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _colour(number: int) -> str:
+    return f"var(--c{number % COLOURS})"
 
 
 def _number(value: float) -> str:
@@ -65,7 +67,7 @@ def _frame(
     x_ticks: Sequence[tuple[float, str]] | None = None,
 ) -> tuple[list[str], Scale, Scale]:
     """Axes and grid, and the scales from values to pixels."""
-    wide, high = WIDTH - LEFT - RIGHT_, HEIGHT - TOP - BOTTOM
+    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def across(value: float) -> float:
         return LEFT + (value - x[0]) / (x[1] - x[0] or 1.0) * wide
@@ -76,7 +78,7 @@ def _frame(
     parts: list[str] = []
     for tick in _ticks(*y):
         at = up(tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT_}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
         parts.append(
             f'<text class="tick" x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_number(tick)}</text>'
         )
@@ -98,9 +100,9 @@ def _frame(
     return parts, across, up
 
 
-def _svg(parts: Sequence[str], title: str) -> str:
+def _svg(parts: Sequence[str], title: str, height: int = HEIGHT) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
     )
 
@@ -130,7 +132,7 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> 
         parts.append(f'<path class="front" d="{"".join(steps)}"/>')
     labels: list[tuple[float, float, str, bool]] = []
     for point in points:
-        x, y, colour = across(point.x), up(point.y), f"var(--c{point.colour % COLOURS})"
+        x, y, colour = across(point.x), up(point.y), _colour(point.colour)
         parts.append(
             f'<line stroke="{colour}" stroke-width="1.5" opacity=".55" x1="{x:.1f}" x2="{x:.1f}" '
             f'y1="{up(point.low):.1f}" y2="{up(point.high):.1f}"/>'
@@ -179,7 +181,7 @@ def lines(series: Sequence[Series], names: Sequence[str], y_label: str, title: s
     span = (-0.3, max(0.3, len(names) - 0.7))
     parts, across, up = _frame(span, (0.0, 1.0), "", y_label, x_ticks=ticks)
     for one in series:
-        colour = f"var(--c{one.colour % COLOURS})"
+        colour = _colour(one.colour)
         known = [(across(at), up(value)) for at, value in enumerate(one.values) if value is not None]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in known)
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{path}"/>')
@@ -205,7 +207,7 @@ def reliability(bins: Sequence[tuple[float, float, int]], title: str, colour: in
         radius = 3 + 9 * math.sqrt(number / most)
         parts.append(
             f'<circle cx="{across(confidence):.1f}" cy="{up(right):.1f}" r="{radius:.1f}" '
-            f'fill="var(--c{colour % COLOURS})" opacity=".7"><title>{told}</title></circle>'
+            f'fill="{_colour(colour)}" opacity=".7"><title>{told}</title></circle>'
         )
     return _svg(parts, title)
 
@@ -236,15 +238,12 @@ def interval_bars(rows: Sequence[tuple[str, float, float, float]], title: str, c
             f'<text class="label" x="{left - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>'
         )
         parts.append(
-            f'<line stroke="var(--c{colour % COLOURS})" stroke-width="2" opacity=".6" '
+            f'<line stroke="{_colour(colour)}" stroke-width="2" opacity=".6" '
             f'x1="{across(low):.1f}" x2="{across(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
         told = f"{name}: {estimate:+.3f} [{low:+.3f}, {high:+.3f}]"
         parts.append(
-            f'<circle cx="{across(estimate):.1f}" cy="{y:.1f}" r="5" fill="var(--c{colour % COLOURS})">'
+            f'<circle cx="{across(estimate):.1f}" cy="{y:.1f}" r="5" fill="{_colour(colour)}">'
             f"<title>{escape(told)}</title></circle>"
         )
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
-    )
+    return _svg(parts, title, height)

@@ -57,30 +57,16 @@ def scores(every: Sequence[Standing], found: Sequence[Facts]) -> str:
     for one, fact in zip(every, found, strict=True):
         interval = one.interval()
         for at, (name, pair) in enumerate(one.figures.items()):
-            cells = [
-                escape(one.name) if not at else "",
-                escape(name),
-                f"{pair.official:.3f}",
-                f"{pair.lenient:.3f}",
-            ]
+            figure = [escape(name), f"{pair.official:.3f}", f"{pair.lenient:.3f}"]
             if at:
-                cells += [""] * 8
-            else:
-                cells.append(f"{interval.low:.3f} to {interval.high:.3f}")
-                cells += [str(len(one.samples)), f"{one.unparsable:.1%}", f"{one.abstained:.1%}"]
-                cells += [str(len(one.failed)), f"{one.tokens:,.0f}", f"{one.calls:.1f}", f"{fact.path:.1f}"]
-            rows.append(cells)
-    head = (
-        "society",
-        "figure",
-        "official",
-        "lenient",
-        "95 % (lenient)",
-        "samples",
-        "unparsable",
-        "abstained",
-    )
-    head = (*head, "failed", "tokens", "calls", "seconds")
+                rows.append(["", *figure, *[""] * 8])
+                continue
+            between = f"{interval.low:.3f} to {interval.high:.3f}"
+            shares = [f"{one.unparsable:.1%}", f"{one.abstained:.1%}", str(len(one.failed))]
+            cost = [f"{one.tokens:,.0f}", f"{one.calls:.1f}", f"{fact.path:.1f}"]
+            rows.append([escape(one.name), *figure, between, str(len(one.samples)), *shares, *cost])
+    head = ("society", "figure", "official", "lenient", "95 % (lenient)", "samples")
+    head = (*head, "unparsable", "abstained", "failed", "tokens", "calls", "seconds")
     failed = [line for one in every for line in one.failed]
     named = "".join(
         f"<p>{escape(line.society)}, sample {escape(line.sample)}: {escape(line.error)}</p>"
@@ -130,17 +116,8 @@ def compared(every: Sequence[Standing]) -> str:
     except UsageError as error:
         return section("Comparisons", escape(str(error)), "<p></p>")
     rows = [_compared_row(one) for one in found]
-    head = (
-        "society",
-        "against",
-        "gain",
-        "95 %",
-        "only it right",
-        "only other right",
-        "p",
-        "p (Holm)",
-        "per 1,000 tokens",
-    )
+    head = ("society", "against", "gain", "95 %", "only it right", "only other right")
+    head = (*head, "p", "p (Holm)", "per 1,000 tokens")
     note = (
         "Paired over samples: bootstrap intervals of the gain, McNemar's mid-p, adjusted for all rows by "
         "Holm's method. An interval that holds 0 says that this run cannot tell them apart."
@@ -150,14 +127,17 @@ def compared(every: Sequence[Standing]) -> str:
 
 def _compared_row(one: Comparison) -> list[str]:
     gain, per = one.difference, one.per_thousand
-    cells = [
+    return [
         escape(one.one),
         escape(one.other),
         f"{gain.estimate:+.3f}",
         f"{gain.low:+.3f} to {gain.high:+.3f}",
+        str(one.test.only_one),
+        str(one.test.only_other),
+        f"{one.p:.3f}",
+        f"{one.adjusted:.3f}",
+        "–" if per is None else f"{per:+.4f}",
     ]
-    cells += [str(one.test.only_one), str(one.test.only_other), f"{one.p:.3f}", f"{one.adjusted:.3f}"]
-    return [*cells, "–" if per is None else f"{per:+.4f}"]
 
 
 def rounds(found: Sequence[Facts]) -> str:
@@ -168,17 +148,10 @@ def rounds(found: Sequence[Facts]) -> str:
     names = [str(n + 1) for n in range(most)]
     agreed = [Series(one.standing.name, [r.agreed for r in one.rounds], at) for at, one in deep]
     right = [Series(one.standing.name, [r.right / r.answers for r in one.rounds], at) for at, one in deep]
-    plots = "".join(
-        (
-            figure(
-                "Agreement: share of the most frequent answer, by step",
-                lines(agreed, names, "agreement", "Agreement by step"),
-            ),
-            figure(
-                "Answers that are right, by step", lines(right, names, "share right", "Share right by step")
-            ),
-        )
-    )
+    plots = figure(
+        "Agreement: share of the most frequent answer, by step",
+        lines(agreed, names, "agreement", "Agreement by step"),
+    ) + figure("Answers that are right, by step", lines(right, names, "share right", "Share right by step"))
     rows = [
         [
             escape(one.standing.name) if not n else "",
@@ -195,7 +168,7 @@ def rounds(found: Sequence[Facts]) -> str:
     ]
     head = ("society", "step", "answers", "right", "agreement", "right→wrong", "wrong→right", "kept")
     note = "Steps in which members answered the question itself; changes are since a member's answer before."
-    legend = key([one.name for one in (fact.standing for fact in found)]) if deep else ""
+    legend = key([fact.standing.name for fact in found]) if deep else ""
     shown = f'<div class="plots">{plots}</div>' if plots else ""
     return section("Rounds", note, legend, shown, table(head, rows) if rows else "")
 
@@ -262,11 +235,7 @@ def members(
             for worth in (anew or votes).values()
             if not math.isnan(worth.gain.estimate)
         ]
-        plot = (
-            figure("Score lost without the member", interval_bars(bars, f"Members of {name}", at))
-            if bars
-            else ""
-        )
+        plot = figure("Score lost without the member", interval_bars(bars, f"Members of {name}", at))
         shown = table(head, rows) + (f'<div class="plots">{plot}</div>' if plot else "")
         if len(rows) > _MANY:
             shown = f"<details><summary>{len(rows)} members</summary>{shown}</details>"

@@ -4,96 +4,71 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from csv import writer
+from csv import DictWriter
 
+from nlsom.bench.line import Line
+from nlsom.bench.scores import Score
 from nlsom.bench.standing import Standing
 
-_COLUMNS = [
-    "run",
-    "set",
-    "society",
-    "seed",
-    "sample",
-    "question",
-    "gold",
-    "answer",
-    "official",
-    "lenient",
-    "read",
-    "why",
-    "confidence",
-    "tied",
-    "abstained",
-    "cut_short",
-    "calls",
-    "prompt_tokens",
-    "completion_tokens",
-    "seconds",
-    "error",
-]
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    top, *lines = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+    return "\n".join([top, "|" + "---|" * len(head), *lines])
 
 
 def markdown(every: Sequence[Standing]) -> str:
     """A table, a row a society; all figures of the set in both columns, the interval at 95 %."""
-    lines = [
-        "| society | set | samples | figure | official | lenient | 95 % (lenient) | unparsable | abstained "
-        "| failed | tokens | calls |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows: list[list[str]] = []
     for one in every:
         interval = one.interval()
         for at, (name, pair) in enumerate(one.figures.items()):
-            cells = [
-                one.name,
-                one.on,
-                str(len(one.samples)),
-                name,
-                f"{pair.official:.3f}",
-                f"{pair.lenient:.3f}",
-            ]
+            figure = [name, f"{pair.official:.3f}", f"{pair.lenient:.3f}"]
             if at:
-                cells = ["", "", "", *cells[3:], "", "", "", "", "", ""]
+                rows.append(["", "", "", *figure, *[""] * 6])
             else:
-                cells.append(f"{interval.low:.3f} to {interval.high:.3f}")
-                cells += [f"{one.unparsable:.1%}", f"{one.abstained:.1%}", str(len(one.failed))]
-                cells += [f"{one.tokens:.0f}", f"{one.calls:.1f}"]
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+                shares = [f"{one.unparsable:.1%}", f"{one.abstained:.1%}", str(len(one.failed))]
+                cost = [f"{one.tokens:.0f}", f"{one.calls:.1f}"]
+                between = f"{interval.low:.3f} to {interval.high:.3f}"
+                rows.append([one.name, one.on, str(len(one.samples)), *figure, between, *shares, *cost])
+    head = ("society", "set", "samples", "figure", "official", "lenient", "95 % (lenient)")
+    return table((*head, "unparsable", "abstained", "failed", "tokens", "calls"), rows) + "\n"
 
 
 def csv(every: Sequence[Standing]) -> str:
     """A row a sample, society and seed."""
-    out = io.StringIO()
-    rows = writer(out, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    rows: list[dict[str, object]] = []
     for one in every:
         scores = {id(line): score for line, score in one.scored}
-        for line in one.lines:
-            score = scores.get(id(line))
-            gold = "|".join(line.answers or line.references)
-            rows.writerow(
-                [
-                    one.run,
-                    one.on,
-                    one.name,
-                    line.seed,
-                    line.sample,
-                    line.question,
-                    gold,
-                    line.answer if line.answer is not None else "",
-                    "" if score is None else score.official,
-                    "" if score is None else score.lenient,
-                    "" if score is None else score.read or "",
-                    "" if score is None else score.why,
-                    "" if line.confidence is None else line.confidence,
-                    "|".join(line.tied),
-                    "|".join(f"{a.member}: {a.cause}" for a in line.abstained),
-                    line.cut_short or "",
-                    line.usage.calls,
-                    line.usage.prompt_tokens,
-                    line.usage.completion_tokens,
-                    line.usage.seconds,
-                    line.error,
-                ]
-            )
+        rows += [_row(one, line, scores.get(id(line))) for line in one.lines]
+    out = io.StringIO()
+    writer = DictWriter(out, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return out.getvalue()
+
+
+def _row(one: Standing, line: Line, score: Score | None) -> dict[str, object]:
+    return {
+        "run": one.run,
+        "set": one.on,
+        "society": one.name,
+        "seed": line.seed,
+        "sample": line.sample,
+        "question": line.question,
+        "gold": "|".join(line.answers or line.references),
+        "answer": line.answer,
+        "official": score and score.official,
+        "lenient": score and score.lenient,
+        "read": score and score.read,
+        "why": score and score.why,
+        "confidence": line.confidence,
+        "tied": "|".join(line.tied),
+        "abstained": "|".join(f"{a.member}: {a.cause}" for a in line.abstained),
+        "cut_short": line.cut_short,
+        "calls": line.usage.calls,
+        "prompt_tokens": line.usage.prompt_tokens,
+        "completion_tokens": line.usage.completion_tokens,
+        "seconds": line.usage.seconds,
+        "error": line.error,
+    }

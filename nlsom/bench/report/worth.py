@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from nlsom import plugins
 from nlsom.bench.folder import RunFolder
 from nlsom.bench.line import Line
-from nlsom.bench.report.facts import answer_of
+from nlsom.bench.report.facts import answer_of, replies
 from nlsom.bench.scores import scorer
 from nlsom.bench.standing import Standing
 from nlsom.bench.stats import Interval, paired_bootstrap
@@ -62,8 +62,7 @@ async def recounted(standing: Standing, trace: Trace) -> list[Worth]:
     for line, score in standing.scored:
         if judge.score(line.answer, line.as_sample()) is None:
             return []  # scored only as a whole set
-        records = [record async for record in trace.records(line.mindstorm)] if line.mindstorm else []
-        votes = _votes(records, line, entrant.over, entrant.voters)
+        votes = _votes(await replies(trace, line), line, entrant.over, entrant.voters)
         whole.append(score.lenient)
         for name, scores in kept.items():
             rest = [vote for vote in votes if vote.voter != name]
@@ -71,12 +70,14 @@ async def recounted(standing: Standing, trace: Trace) -> list[Worth]:
     return [Worth(name, paired_bootstrap(whole, scores)) for name, scores in kept.items()] if whole else []
 
 
-def _votes(records: Sequence[Record], line: Line, over: str, voters: Sequence[str]) -> list[Vote]:
+def _votes(
+    replied: Sequence[tuple[Record, Said]], line: Line, over: str, voters: Sequence[str]
+) -> list[Vote]:
+    """The last vote of each voter."""
     task = line.as_task()
-    last: dict[str, Said] = {}
-    for record in records:
-        if record.kind == "replied" and record.label == over and record.member in voters:
-            last[record.member] = Said.model_validate_json(record.body)
+    last = {
+        record.member: said for record, said in replied if record.label == over and record.member in voters
+    }
     votes: list[Vote] = []
     for name, said in last.items():
         answer = answer_of(said, task)

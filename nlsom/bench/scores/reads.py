@@ -9,28 +9,27 @@ from nlsom.form import labels_for
 from nlsom.reading import read_choice, read_number, read_short, read_yes_no, says_unknown
 from nlsom.task.normalise import normalise
 
-Read = tuple[str | None, str]
-NO_REPLY: Read = (None, "no reply")
+_NO_REPLY = "no reply"
 
 
 def option_of(prediction: str | None, sample: Sample) -> tuple[int | None, str]:
     """The option that a reply names; option text before letter, as answers of a society are option texts."""
     choices = sample.task.choices
     if prediction is None:
-        return None, "no reply"
+        return None, _NO_REPLY
     if choices.count(prediction) == 1:
         return choices.index(prediction), "the option's text"
     return read_choice(prediction, choices, labels_for(choices))
 
 
-def answer_of(prediction: str | None, gold: Iterable[str]) -> Read:
+def answer_of(prediction: str | None, gold: Iterable[str]) -> tuple[str | None, str]:
     """The short answer in a reply.
 
     Where all gold answers are yes and no, or all are numbers, a yes or no, or a number, is looked for in the
     sentence; else the reply without "The answer is", markdown, quotes and final period is taken as a whole.
     """
     if prediction is None:
-        return NO_REPLY
+        return None, _NO_REPLY
     kinds = {normalise(answer) for answer in gold}
     if normalise(read_short(prediction)) in kinds - {""}:
         return read_short(prediction), "the short answer"

@@ -41,8 +41,8 @@ def anls(prediction: str, answers: Sequence[str]) -> float:
 def relaxed(prediction: str, target: str) -> bool:
     """Relaxed correctness of ChartQA (Masry et al. 2022), as pix2struct computes it.
 
-    A number may be off by 5 % of the target; a target of 0 and all that is no number has to match, but for
-    case. "5%" is 0.05.
+    A number may be off by 5 % of the target; a target of 0, and whatever is not a number, has to match but
+    for case. "5%" is 0.05.
     """
     said, wanted = _as_float(prediction), _as_float(target)
     if said is not None and wanted:

@@ -129,7 +129,7 @@ def by_key(path: Path) -> Iterator[Row]:
 
 
 def with_pictures(path: Path) -> Iterator[Row]:
-    """The same, but for records that have no picture; ScienceQA's official file."""
+    """The records of `by_key` that have a picture; ScienceQA's official file."""
     for row in by_key(path):
         if row.has("image"):
             folder = f"{row.get('split')}/{row.get('key')}"

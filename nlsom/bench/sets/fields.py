@@ -59,14 +59,18 @@ class Row:
         return value
 
     def items(self, name: str) -> list[Any]:
-        """A list, also where a table holds it as text: `["a", "b"]`, or `a|b`."""
+        """A list, also where a table holds it as text: `["a", "b"]`, or `a|b`.
+
+        Raises:
+            UsageError: There is no such field, or it is not a list.
+        """
         value = self._one(name)
         if isinstance(value, str):
             if value.lstrip().startswith("["):
                 try:
                     value = ast.literal_eval(value)
                 except (ValueError, SyntaxError):
-                    raise UsageError(f"{self.where}: field {name!r} is no list: {value[:60]!r}") from None
+                    raise UsageError(f"{self.where}: field {name!r} is not a list: {value[:60]!r}") from None
             else:
                 value = [part.strip() for part in value.split("|")] if value.strip() else []
         if not isinstance(value, Sequence) or isinstance(value, bytes):
@@ -74,7 +78,11 @@ class Row:
         return list(cast(Sequence[Any], value))
 
     def texts(self, path: str) -> tuple[str, ...]:
-        """Texts of a list; of a single value, that one."""
+        """Texts of a list; of a single value, that one.
+
+        Raises:
+            UsageError: There is no such field.
+        """
         value = self.get(path)
         if isinstance(value, list):
             return tuple(str(item) for item in cast(list[Any], value))

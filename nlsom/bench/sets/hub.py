@@ -30,8 +30,7 @@ def fetched(spec: Spec) -> Path:
         return folder
     if spec.hub is None:
         raise UsageError(
-            f"set {spec.name!r} needs a path (`--path`), or its files in {folder}; "
-            f"it is had from {spec.source}"
+            f"set {spec.name!r} needs a path (`--path`), or its files in {folder}; get it from {spec.source}"
         )
     part = home() / ".parts" / "sets" / spec.name
     try:

@@ -70,7 +70,7 @@ class SampleSet:
                 )
             yield from _joined(mains[0], seconds[0], files)
             return
-        # Where a set names its records not, they are numbered through all files.
+        # Sets that give their records no identifier use this number, which runs through all files.
         for number, row in enumerate(chain.from_iterable(_rows_of(path, files) for path in mains), 1):
             yield Row({"number": number} | row.record, row.where)
 
@@ -85,7 +85,7 @@ class SampleSet:
                 return found, files
         wanted = " or ".join(files.pattern for files in self.spec.layouts)
         raise UsageError(
-            f"{root}: holds no file {wanted} of the set {self.spec.name!r}; it is had from {self.spec.source}"
+            f"{root}: holds no file {wanted} of the set {self.spec.name!r}; get it from {self.spec.source}"
         )
 
 
@@ -143,14 +143,14 @@ def open_set(spec: Spec, path: str | Path | None = None) -> SampleSet:
             cache, or can be fetched from a hub.
 
     Raises:
-        UsageError: Nothing there; or no path, and the set cannot be had by name.
+        UsageError: Nothing there; or no path, and the set cannot be found by name.
         ExtraMissing: The package that holds the set, or what fetches it, is not installed.
         Unavailable: The set cannot be fetched.
     """
     if path is not None:
         at = Path(path).expanduser()
         if not at.exists():
-            raise UsageError(f"{at}: no such file or folder (set {spec.name!r} is had from {spec.source})")
+            raise UsageError(f"{at}: no such file or folder (get the set {spec.name!r} from {spec.source})")
         return SampleSet(spec, at)
     if not spec.package:
         return SampleSet(spec, fetched(spec))

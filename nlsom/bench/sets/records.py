@@ -124,7 +124,7 @@ class _Stream:
         self._held, self._at, self._ended = self._held[self._at :] + chunk, 0, not chunk
 
     def peek(self) -> str:
-        """The next character that is no blank; "" at the end."""
+        """The next character that is not blank; "" at the end."""
         while True:
             while self._at < len(self._held) and self._held[self._at] in _SPACE:
                 self._at += 1
@@ -188,7 +188,7 @@ def _find(stream: _Stream, path: Path, key: str) -> None:
     for name in _members(stream):
         if name == key:
             if stream.peek() != "[":
-                raise UsageError(f"{path}: field {key!r} is no array")
+                raise UsageError(f"{path}: field {key!r} is not an array")
             return
         seen.append(name)
         stream.value()

@@ -61,14 +61,14 @@ class Spec:
         about: A line about it.
         scorer: Name of its official scorer.
         licence: Of its questions and pictures.
-        source: Where it is had.
+        source: Where to get it.
         layouts: The official one and others; the first whose files are there counts.
         convert: A record to a sample: a `Question` or a `Caption` names the columns.
         task: Kind of its tasks.
         folders: Where its pictures lie, under the set's folder; tried in order.
         tried: Whether the layout has been read from real files; else it is taken from its documentation.
         package: The Python package that holds the set; "" where it has to be fetched.
-        hub: Where it can be fetched by name, as its documentation has it; None where nowhere.
+        hub: Where it can be fetched by name, as its documentation has it; None where it cannot.
     """
 
     name: str

@@ -12,10 +12,10 @@ from nlsom.member import wire_id
 from nlsom.trace import Header
 from nlsom.trace.stored import read_stored
 from nlsom.verdict import Verdict
-from nlsom_serve.app.errors import not_found
+from nlsom_serve.app.errors import ApiError, not_found
 from nlsom_serve.app.house import House
 from nlsom_serve.app.ledger import Entry
-from nlsom_serve.app.past import told
+from nlsom_serve.app.past import recall
 from nlsom_serve.app.redact import redact
 from nlsom_serve.app.replies import MindstormCard, MindstormDetail, OpenTurnCard
 from nlsom_serve.app.run import Run
@@ -30,8 +30,12 @@ async def header_of(house: House, id: str) -> Header:
     """
     header = await house.trace.header(id)
     if header is None:
-        raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+        raise _no_mindstorm()
     return header
+
+
+def _no_mindstorm() -> ApiError:
+    return not_found("there is no mindstorm of that id", code="mindstorm_not_found")
 
 
 def inside(task: JsonValue, name: str) -> list[Any]:
@@ -44,7 +48,7 @@ def card_of_run(run: Run) -> MindstormCard:
     """A mindstorm that runs or waits."""
     return MindstormCard(
         id=run.id,
-        state=run.state,  # pyright: ignore[reportArgumentType]
+        state=run.state,
         society=run.society_id,
         question=run.task.question,
         choices=list(run.task.choices),
@@ -113,9 +117,9 @@ async def detail_of(house: House, id: str) -> MindstormDetail:
     if header is None and run is None:
         entry = await house.entry(id)
         if entry is None:
-            raise not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+            raise _no_mindstorm()
         return _unbegun(entry)
-    seen, verdict = (run.seen, run.verdict) if run is not None else await told(house.trace, id)
+    seen, verdict = (run.seen, run.verdict) if run is not None else await recall(house.trace, id)
     if header is None:
         assert run is not None
         card = card_of_run(run)

@@ -34,13 +34,13 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """The body of every answer that is no success."""
+    """The body of every answer that is an error."""
 
     error: ErrorDetail
 
 
 class ApiError(HTTPException):
-    """An answer that is no success."""
+    """An answer that is an error."""
 
     def __init__(
         self,
@@ -83,6 +83,11 @@ def not_found(what: str, *, code: str = "not_found", param: str | None = None) -
 def busy(message: str, *, seconds: int, code: str = "rate_limit_exceeded") -> ApiError:
     """429, and after how many seconds it is worth trying again."""
     return ApiError(429, message, code=code, headers={"Retry-After": str(seconds)})
+
+
+def ending() -> ApiError:
+    """503: no new mindstorms are taken."""
+    return ApiError(503, "the server is about to end", code="ending", headers={"Retry-After": "5"})
 
 
 def from_nlsom(error: NlsomError) -> ApiError:

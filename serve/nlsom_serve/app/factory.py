@@ -12,7 +12,7 @@ from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from nlsom_serve.app import common, errors, native, openai
+from nlsom_serve.app import errors, native, openai, probes, societies
 from nlsom_serve.app.guard import Guard
 from nlsom_serve.app.house import House
 
@@ -31,7 +31,7 @@ def create_app(house: House) -> ASGIApp:
     )
     app.state.house = house
     errors.install(app)
-    for router in (openai.router, native.router, common.router):
+    for router in (openai.router, native.router, societies.router, probes.router):
         app.include_router(router)
 
     @app.get("/", include_in_schema=False)

@@ -43,7 +43,8 @@ class Guard:
     """The outermost layer of the server. Pure ASGI, so that a client's leaving reaches the handlers."""
 
     def __init__(self, app: ASGIApp, *, settings: Settings, keys: Keys, metrics: Metrics) -> None:
-        self._app, self._settings, self._keys, self._metrics = app, settings, keys, metrics
+        self.settings = settings
+        self._app, self._keys, self._metrics = app, keys, metrics
         self._bodies = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +69,7 @@ class Guard:
             await send(message)
 
         scope.setdefault("state", {})
-        body = _Body(self, scope, receive)
+        body = _Body(self, receive)
         try:
             self._check(scope, headers)
             await body.admit(headers)
@@ -86,7 +87,7 @@ class Guard:
     def _check(self, scope: Scope, headers: Headers) -> None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
             raise ApiError(431, "the headers are too large", code="headers_too_large")
-        hosts = self._settings.hosts
+        hosts = self.settings.hosts
         if hosts and _host(headers.get("host", "")) not in hosts:
             # Else a page of any origin whose name leads here could read what this machine is told.
             raise ApiError(403, "this server is not called by that name (Host header)", code="wrong_host")
@@ -112,7 +113,7 @@ class Guard:
         Raises:
             ApiError: 429: all bodies together are too large just now.
         """
-        if self._bodies + count > self._settings.bodies_bytes:
+        if self._bodies + count > self.settings.bodies_bytes:
             raise busy("too much is being sent to the server just now", seconds=2, code="bodies_full")
         self._bodies += count
 
@@ -120,17 +121,12 @@ class Guard:
         """Says that a body is not held any more."""
         self._bodies -= count
 
-    @property
-    def settings(self) -> Settings:
-        """The bounds."""
-        return self._settings
-
 
 class _Body:
     """The receiving side of one request: its body, within the bounds."""
 
-    def __init__(self, guard: Guard, scope: Scope, receive: Receive) -> None:
-        self._guard, self._scope, self._receive = guard, scope, receive
+    def __init__(self, guard: Guard, receive: Receive) -> None:
+        self._guard, self._receive = guard, receive
         self._held = 0
         self._whole = False
         self._until = asyncio.get_running_loop().time() + guard.settings.body_seconds

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
 
 from nlsom.answers import Answered, Answers
@@ -18,11 +18,11 @@ from nlsom.phase import Limits
 from nlsom.society import Society, narrowed, opened_together
 from nlsom.task import Task
 from nlsom.trace import SqliteTrace
-from nlsom_serve.app.errors import ApiError, not_found
+from nlsom_serve.app.errors import ending, not_found
 from nlsom_serve.app.keys import Account, Keys
 from nlsom_serve.app.ledger import Entry, Ledger
 from nlsom_serve.app.metrics import Metrics
-from nlsom_serve.app.past import told
+from nlsom_serve.app.past import recall
 from nlsom_serve.app.places import Place, Places
 from nlsom_serve.app.redact import redact
 from nlsom_serve.app.run import Run
@@ -96,7 +96,7 @@ class House:
             ApiError: 429: the queue is full, or the account has spent its tokens; 503: the server ends.
         """
         if self.draining.is_set():
-            raise ApiError(503, "the server is about to end", code="ending", headers={"Retry-After": "5"})
+            raise ending()
         account.check()
         return self.places.reserve(count)
 
@@ -122,8 +122,8 @@ class House:
             limits: What it may spend.
             kept: Whether it goes on although nobody waits for it, and after a restart.
         """
-        mine = True  # whether the place is still ours to give back
-        try:
+        with ExitStack() as unused:
+            unused.callback(place.drop)
             society = self.society(society_id)
             seed = secrets.randbelow(2**31) if seed is None else seed
             id = society.id_of(task, seed=seed, limits=limits)
@@ -132,7 +132,7 @@ class House:
                 await self._ledger.put(entry)
             run = self._runs.get(id)
             if run is None:
-                known, _ = await told(self.trace, id) if kept else ([], None)
+                known, _ = await recall(self.trace, id) if kept else ([], None)
                 run = self._runs.get(id)  # while the trace was read, another may have begun it
                 if run is None:
                     run = Run(
@@ -146,10 +146,7 @@ class House:
                         answers=self.answers,
                     )
                     self._start(run, place, account)
-                    mine = False
-        finally:
-            if mine:
-                place.drop()
+                    unused.pop_all()
         run.kept = run.kept or kept
         return run
 

@@ -33,13 +33,13 @@ class JsonLines(logging.Formatter):
         return json.dumps(told, ensure_ascii=False, default=str)
 
 
-def configure(level: str = "INFO") -> None:
+def configure() -> None:
     """Sends the logs of nlsom and uvicorn to standard error as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     for name in ("nlsom", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
-        logger.setLevel(level)
+        logger.setLevel(logging.INFO)
         logger.propagate = False
     logging.getLogger("uvicorn.access").disabled = True  # `guard` writes one line a request itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Annotated
 
@@ -18,51 +18,52 @@ from nlsom.message import Image
 from nlsom_serve.app.body import JsonRoute
 from nlsom_serve.app.cards import card_of, card_of_run, detail_of, header_of, inside
 from nlsom_serve.app.choices import Asked, read_choices
+from nlsom_serve.app.dependencies import TheAccount, TheHouse
 from nlsom_serve.app.errors import ApiError, bad, not_found
 from nlsom_serve.app.house import House
-from nlsom_serve.app.needs import TheAccount, TheHouse
-from nlsom_serve.app.past import beginning, ending, told
-from nlsom_serve.app.replies import (
-    MindstormCard,
-    MindstormDetail,
-    MindstormList,
-    Taken,
-    failures,
-)
-from nlsom_serve.app.run import Run, Seen
-from nlsom_serve.app.shapes import AskedLimits, Seed, Strict
-from nlsom_serve.app.sse import EventStream, frame, gone
+from nlsom_serve.app.past import beginning, ending, recall
+from nlsom_serve.app.replies import MindstormCard, MindstormDetail, MindstormList, Taken, failures
+from nlsom_serve.app.run import Run, Seen, until_over
+from nlsom_serve.app.shapes import AskedLimits, Choices, Seed, Strict
+from nlsom_serve.app.sse import EventStream, frame
 from nlsom_serve.app.tasks import make_task
 from nlsom_serve.app.told import told_event
 
 router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindstorms"])
 
 
-def _known(id: str) -> str:
-    if not _ID.fullmatch(id):
-        raise not_found(f"there is no such mindstorm: {_LOOKS}", code="mindstorm_not_found")
-    return id
+def _hex(digits: int, error: Callable[[], ApiError]) -> AfterValidator:
+    """Lets lower-case hexadecimal digits through, so many."""
+    pattern = re.compile(f"[0-9a-f]{{{digits}}}")
+
+    def check(given: str) -> str:
+        if not pattern.fullmatch(given):
+            raise error()
+        return given
+
+    return AfterValidator(check)
 
 
-def _known_key(key: str) -> str:
-    if not _KEY.fullmatch(key):
-        raise not_found("there is no such turn: its key is 64 hexadecimal digits", code="turn_not_found")
-    return key
-
-
-def _last_known(id: str) -> str:
-    if not _ID.fullmatch(id):
-        raise bad(f"before: {_LOOKS}", param="before")
-    return id
-
-
-_ID, _KEY = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{64}")
 _LOOKS = "the id of a mindstorm is 16 hexadecimal digits, such as 00c0ffee00c0ffee"
 
-Id = Annotated[str, Path(description="Id of a mindstorm: 16 hexadecimal digits."), AfterValidator(_known)]
-Key = Annotated[str, Path(description="Key of a turn: 64 hexadecimal digits."), AfterValidator(_known_key)]
-LastKnown = Annotated[str, Query(description="The last one that is known."), AfterValidator(_last_known)]
-Option = Annotated[str, StringConstraints(min_length=1)]
+Id = Annotated[
+    str,
+    Path(description="Id of a mindstorm: 16 hexadecimal digits."),
+    _hex(16, lambda: not_found(f"there is no such mindstorm: {_LOOKS}", code="mindstorm_not_found")),
+]
+Key = Annotated[
+    str,
+    Path(description="Key of a turn: 64 hexadecimal digits."),
+    _hex(
+        64,
+        lambda: not_found("there is no such turn: its key is 64 hexadecimal digits", code="turn_not_found"),
+    ),
+]
+LastKnown = Annotated[
+    str,
+    Query(description="The last one that is known."),
+    _hex(16, lambda: bad(f"before: {_LOOKS}", param="before")),
+]
 
 
 class NewMindstorm(Strict):
@@ -83,7 +84,7 @@ class NewMindstorm(Strict):
     society: Annotated[str, StringConstraints(max_length=200)]
     question: str = ""
     images: list[str] = []
-    choices: list[Option] = []
+    choices: Choices = []
     find_choices: bool = False
     context: str = ""
     seed: Seed | None = None
@@ -109,8 +110,6 @@ class PersonsAnswer(Strict):
 async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: TheAccount) -> Response:
     """Begins a mindstorm, which goes on whoever leaves, and after a restart of the server."""
     society = house.society(new.society)
-    if len(set(new.choices)) != len(new.choices):
-        raise bad("two choices are the same", param="choices")
     asked = read_choices(new.question) if new.find_choices else Asked(new.question)
     places = house.admit(account)
     try:
@@ -122,8 +121,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
             choices=new.choices or asked.choices,
             context=new.context,
         )
-        want = new.limits
-        limits = society.limits.narrowed(seconds=want.seconds, calls=want.calls, tokens=want.tokens)
+        limits = new.limits.within(society.limits)
         run = await house.begin(
             places.pop(), account, new.society, task, seed=new.seed, limits=limits, kept=True
         )
@@ -132,7 +130,7 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
             place.drop()
     request.scope["state"]["mindstorm"] = run.id
     if new.wait:
-        await _until_over(run, request)
+        await until_over([run], request.receive)
         return JSONResponse((await detail_of(house, run.id)).model_dump(mode="json"))
     card = card_of_run(run)
     where = {"Location": f"/v1/mindstorms/{run.id}"}
@@ -231,15 +229,6 @@ async def picture(id: Id, number: Annotated[int, Path(ge=0, le=999)], house: The
     return Response(await house.media.read(image), media_type=image.media_type, headers=caching)
 
 
-async def _until_over(run: Run, request: Request) -> None:
-    leaving = asyncio.ensure_future(gone(request.receive))
-    try:
-        await asyncio.wait((leaving, run.over), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
-
-
 async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
     async with aclosing(run.watch(after)) as events:
         ending = asyncio.ensure_future(house.draining.wait())
@@ -265,7 +254,7 @@ async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
 
 async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
     header = await header_of(house, id)
-    seen, verdict = await told(house.trace, id)
+    seen, verdict = await recall(house.trace, id)
     kind = plugins.load("tasks", header.kind)
     entry = await house.entry(id)
     reason = entry.reason if entry is not None and entry.reason else "it did not come to a verdict"

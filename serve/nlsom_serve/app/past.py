@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from nlsom.event import Abstained, Decided, Event, Spoke, Started
-from nlsom.message import Message, Said
 from nlsom.task import Task
 from nlsom.trace import Header, Record, Trace
 from nlsom.trace.stored import read_stored, read_words
 from nlsom.verdict import Abstention, Verdict
 from nlsom_serve.app.run import Seen
+from nlsom_serve.stored import message_of
 
 
-async def told(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None]:
-    """What a trace knows of a mindstorm: its numbered events, and its verdict if it came to one."""
+async def recall(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None]:
+    """What a trace knows of a mindstorm: its numbered events, and its verdict if it came to one.
+
+    Raises:
+        TraceError: A record cannot be read.
+    """
     seen: list[Seen] = []
     verdict: Verdict | None = None
     places: set[tuple[str, str, int]] = set()
@@ -30,15 +32,7 @@ async def told(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None
 
 def _event(record: Record) -> Event:
     if record.kind == "replied":
-        message = Message(
-            said=read_stored(Said, record.body),
-            sender=record.member,
-            label=record.label,
-            phase=record.phase,
-            round=record.round,
-            digest=hashlib.sha256(record.key.encode() + record.body).hexdigest(),
-        )
-        return Spoke(mindstorm=record.mindstorm, message=message, again=True)
+        return Spoke(mindstorm=record.mindstorm, message=message_of(record), again=True)
     abstention = Abstention(
         member=record.member, phase=record.phase, round=record.round, cause=read_words(record.body)
     )

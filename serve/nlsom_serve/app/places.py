@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
 from typing import Self
 
 from nlsom_serve.app.errors import busy
@@ -76,9 +75,7 @@ class Place:
         self._since = asyncio.get_running_loop().time()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         places, self._places = self._places, None
         assert places is not None
         places.leave(asyncio.get_running_loop().time() - self._since)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from nlsom_serve.app.errors import ErrorBody
+from nlsom_serve.app.run import State
 
 _WHAT = {
     400: "The request cannot be used as it is.",
@@ -26,7 +27,7 @@ _WHAT = {
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that are no success."""
+    """The errors that a route may answer with."""
     always = (403, 431)
     return {
         status: {"model": ErrorBody, "description": _WHAT[status]} for status in sorted({*always, *statuses})
@@ -133,7 +134,7 @@ class MindstormCard(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str
-    state: Literal["queued", "running", "decided", "stopped", "cancelled"]
+    state: State
     society: str
     question: str
     choices: list[str]

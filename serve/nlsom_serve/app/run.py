@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+from starlette.types import Receive
 
 from nlsom.answers import Answers, OpenTurn
+from nlsom.errors import NlsomError
 from nlsom.event import Abstained, Asked, Decided, Event, Spoke, Stopped
 from nlsom.phase import Limits
 from nlsom.society import Society
 from nlsom.task import Task
 from nlsom.verdict import Verdict
+from nlsom_serve.app.sse import gone
+
+State = Literal["queued", "running", "decided", "stopped", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Run:
         limits: What it may spend.
         kept: Whether it goes on although nobody waits for it, and after a restart.
         wanted: How many clients wait for it.
-        state: `queued`, `running`, or how it ended.
+        state: Whether it waits or runs, or how it ended.
         verdict: Once it is decided.
         error: Why it stopped without one.
         spent: Tokens spent now.
@@ -62,9 +69,9 @@ class Run:
         self.seed, self.limits = seed, limits
         self.kept = False
         self.wanted = 0
-        self.state = "queued"
+        self.state: State = "queued"
         self.verdict: Verdict | None = None
-        self.error: Exception | None = None
+        self.error: NlsomError | None = None
         self.spent = 0
         self.work: asyncio.Task[None] | None = None
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -125,7 +132,7 @@ class Run:
         found = (self._answers.get(asked.key) for asked in self._asked.values())
         return [turn for turn in found if turn is not None]
 
-    def close(self, state: str) -> None:
+    def close(self, state: State) -> None:
         """Says that it is over, and how it ended."""
         self.state = state
         if not self._ended:
@@ -133,6 +140,19 @@ class Run:
             self.take(Stopped(mindstorm=self.id, reason=reason))
         if not self.over.done():
             self.over.set_result(None)
+
+
+async def until_over(runs: Sequence[Run], receive: Receive) -> bool:
+    """Waits until mindstorms are over; False where the client left before."""
+    leaving = asyncio.ensure_future(gone(receive))
+    ending = asyncio.ensure_future(asyncio.wait([run.over for run in runs]))
+    try:
+        await asyncio.wait((leaving, ending), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        ending.cancel()
+        await asyncio.gather(leaving, ending, return_exceptions=True)
+    return all(run.over.done() for run in runs)
 
 
 def _place(event: Event) -> tuple[str, str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nlsom.media import GateLimits
 
@@ -23,7 +23,6 @@ class Settings:
         fetch: Whether pictures may be fetched by http(s) URL, from public addresses.
         seconds: Longest mindstorm.
         tokens: Most tokens of a mindstorm; None leaves it to the society's file.
-        key_tokens: Most tokens an hour and key; None for no limit.
         choices: Most answers to one request (`n`).
         origins: Web pages that may call the server from a browser (CORS); `*` for any.
         hosts: Values of the Host header that are answered; empty answers any.
@@ -41,10 +40,9 @@ class Settings:
     fetch: bool = False
     seconds: float = 600.0
     tokens: int | None = None
-    key_tokens: int | None = None
     choices: int = 8
     origins: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = field(default=())
+    hosts: tuple[str, ...] = ()
     heartbeat: float = 10.0
 
     @property

@@ -4,21 +4,44 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
 
+from nlsom.phase import Limits
 from nlsom_serve.app.errors import Refused
 
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
+def _distinct(choices: list[str]) -> list[str]:
+    if len(set(choices)) != len(choices):
+        raise ValueError("two choices are the same")
+    return choices
+
+
+Choices = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1)]],
+    AfterValidator(_distinct),
+    Field(json_schema_extra={"uniqueItems": True}),
+]
+"""The options of a multiple choice."""
+
+
 class Strict(BaseModel):
-    """A request: an unknown field is an error, and a number in quotes is no number."""
+    """A request: an unknown field is an error, and a number in quotes is not taken for a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TextPart(Strict):
-    """str."""
+    """Words."""
 
     type: Literal["text"]
     text: str
@@ -106,6 +129,10 @@ class AskedLimits(Strict):
     calls: Annotated[int, Field(ge=1, lt=2**53)] | None = None
     tokens: Annotated[int, Field(ge=1, lt=2**53)] | None = None
 
+    def within(self, limits: Limits) -> Limits:
+        """The limits of a society, narrowed by these."""
+        return limits.narrowed(seconds=self.seconds, calls=self.calls, tokens=self.tokens)
+
 
 class Extension(Strict):
     """What only nlsom knows.
@@ -116,17 +143,16 @@ class Extension(Strict):
     """
 
     limits: AskedLimits = AskedLimits()
-    choices: list[Annotated[str, StringConstraints(min_length=1)]] = []
+    choices: Choices = []
 
 
 class ChatRequest(Strict):
     """A chat completion."""
 
     REFUSED: ClassVar[dict[str, str]] = {
-        "tools": "members call tools, clients do not",
-        "tool_choice": "members call tools, clients do not",
-        "functions": "members call tools, clients do not",
-        "function_call": "members call tools, clients do not",
+        **dict.fromkeys(
+            ("tools", "tool_choice", "functions", "function_call"), "members call tools, clients do not"
+        ),
         "logprobs": "a verdict is counted, not sampled; `nlsom.tally` says how",
         "top_logprobs": "a verdict is counted, not sampled; `nlsom.tally` says how",
         "logit_bias": "a verdict is counted, not sampled",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from starlette.responses import Response
@@ -31,14 +31,12 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self, frames: AsyncGenerator[bytes], *, heartbeat: float, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, frames: AsyncGenerator[bytes], *, heartbeat: float) -> None:
         self._frames, self._heartbeat = frames, heartbeat
         self.status_code = 200
         self.background = None
         self.body = b""
-        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})})
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

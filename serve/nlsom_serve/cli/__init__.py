@@ -20,7 +20,6 @@ from nlsom_serve.cli.screen import fail
 
 app = typer.Typer(
     name="nlsom",
-    help="Societies of models that think together about pictures.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -40,7 +39,10 @@ def _root(  # pyright: ignore[reportUnusedFunction]
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Shows the version.")
     ] = False,
 ) -> None:
-    """Societies of models that think together about pictures."""
+    """Societies of models that think together about pictures.
+
+    Example: `nlsom ask vqa-monarchy "What animal is this?" --image sample:cat`
+    """
 
 
 app.command("ask")(ask.ask)

@@ -6,14 +6,15 @@ import inspect
 from typing import Any
 
 import typer
-from rich.table import Table
 
 from nlsom import plugins
 from nlsom.errors import NlsomError
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json, table
 
-app = typer.Typer(help="The agents that can sit in a society.", no_args_is_help=True)
+app = typer.Typer(
+    help="The agents that can sit in a society.\n\nExample: `nlsom agents list`", no_args_is_help=True
+)
 
 
 @app.command("list")
@@ -26,10 +27,10 @@ def list_agents(json: AsJson = False) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    lines = table()
     for row in rows:
-        table.add_row(f"[bold]{row['agent']}[/]", row["about"])
-    out.print(table)
+        lines.add_row(f"[bold]{escape(row['agent'])}[/]", escape(row["about"]))
+    out.print(lines)
 
 
 def _about(name: str) -> dict[str, Any]:

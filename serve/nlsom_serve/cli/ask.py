@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
@@ -28,104 +28,81 @@ from nlsom_serve.cli.options import (
     picture,
     read_choices,
     read_extra,
+    spread,
 )
 from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict, tame
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskOptions:
+    """What both commands take."""
+
+    image: Images = None
+    model: Models = None
+    set: Overrides = None
+    extra: Extras = None
+    seed: Seed = 0
+    trace: TraceFile = None
+    retry_failed: RetryFailed = False
+    bus: BusUrl = None
+    json: AsJson = False
+    quiet: Quiet = False
+
+
+@spread
 def ask(
     society: SocietyName,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is asked.")],
-    image: Images = None,
     choices: Choices = None,
-    model: Models = None,
-    set: Overrides = None,
-    extra: Extras = None,
-    seed: Seed = 0,
-    trace: TraceFile = None,
-    retry_failed: RetryFailed = False,
-    bus: BusUrl = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
+    *,
+    options: AskOptions,
 ) -> None:
     """Asks a society a question, and shows it think.
 
-    Example: `nlsom ask vqa-monarchy "What animal is this?" --image cat.jpg --choices cat,dog,horse,bird`
+    Example: `nlsom ask vqa-monarchy "What animal is this?" --image sample:cat --choices cat,dog,horse,bird`
     """
     if not question.strip():
         raise typer.BadParameter("the question is empty")
-    _run(
-        society,
-        question,
-        image,
-        read_choices(choices),
-        model,
-        set,
-        read_extra(extra),
-        seed,
-        trace,
-        retry_failed,
-        bus,
-        json,
-        quiet,
-    )
+    _run(society, question, read_choices(choices), options)
 
 
-def caption(
-    society: SocietyName,
-    image: Images = None,
-    model: Models = None,
-    set: Overrides = None,
-    extra: Extras = None,
-    seed: Seed = 0,
-    trace: TraceFile = None,
-    retry_failed: RetryFailed = False,
-    bus: BusUrl = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@spread
+def caption(society: SocietyName, *, options: AskOptions) -> None:
     """Lets a society write the caption of a picture.
 
-    Example: `nlsom caption caption-monarchy --image coffee.jpg`
+    Example: `nlsom caption caption-monarchy --image sample:coffee`
     """
-    if not image:
+    if not options.image:
         raise typer.BadParameter("a caption needs a picture: --image PATH_OR_URL")
-    _run(society, None, image, (), model, set, read_extra(extra), seed, trace, retry_failed, bus, json, quiet)
+    _run(society, None, (), options)
 
 
-def _run(
-    society: str,
-    question: str | None,
-    images: Sequence[str] | None,
-    choices: Sequence[str],
-    models: Sequence[str] | None,
-    overrides: Sequence[str] | None,
-    extra: Mapping[str, Any],
-    seed: int,
-    trace: Path | None,
-    retry_failed: bool,
-    bus: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    pictures = [picture(one) for one in images or ()]
+def _run(society: str, question: str | None, choices: Sequence[str], options: AskOptions) -> None:
+    pictures = [picture(one) for one in options.image or ()]
+    extra = read_extra(options.extra)
 
     async def work() -> Verdict:
         async with opened(
-            society, models=models, overrides=overrides, trace=trace, retry_failed=retry_failed, bus=bus
+            society,
+            models=options.model,
+            overrides=options.set,
+            trace=options.trace,
+            retry_failed=options.retry_failed,
+            bus=options.bus,
         ) as made:
             task = await made.make_task(question, images=pictures, choices=choices, extra=extra)
-            if as_json or quiet:
-                return await made.ask(task, seed=seed)
+            if options.json or options.quiet:
+                return await made.ask(task, seed=options.seed)
             dialogue = Dialogue()
-            async with made.mindstorm(task, seed=seed) as storm:
+            async with made.mindstorm(task, seed=options.seed) as storm:
                 async for event in storm:
                     dialogue.show(event)
                 return await storm.verdict()
 
     verdict = asyncio.run(work())
-    if as_json:
+    if options.json:
         print_json(verdict.model_dump(mode="json"))
-    elif quiet:
+    elif options.quiet:
         out.print(tame(verdict.answer or ""), markup=False, soft_wrap=True)
     else:
         out.print()

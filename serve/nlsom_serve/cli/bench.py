@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from nlsom.bench import baseline as rivals
 from nlsom.bench import equal_cost
@@ -38,25 +37,21 @@ from nlsom_serve.cli.options import (
     Models,
     Overrides,
     SocietyName,
-    complete_society,
+    SocietyNames,
     fetch_missing,
     reach,
     read_models,
     spread,
 )
-from nlsom_serve.cli.screen import err, escape, out, print_json
+from nlsom_serve.cli.screen import err, escape, out, print_json, table
 
 app = typer.Typer(
-    help="Societies over whole sets: official scores, paired comparisons, reports.", no_args_is_help=True
+    help="Societies over whole sets of questions: official scores, paired comparisons, reports."
+    "\n\nExample: `nlsom bench sets`",
+    no_args_is_help=True,
 )
 
-Societies = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOCIETY…", help="Installed societies, or YAML files.", autocompletion=complete_society
-    ),
-]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")]
 By = Annotated[Column, typer.Option("--by", help="Which score is compared.")]
 
 
@@ -141,14 +136,12 @@ def list_sets(json: AsJson = False) -> None:
     if json:
         print_json([told_set(spec) for spec in every])
         return
-    table = Table(
-        "set", "about", "scorer", "layout from", "had by", box=None, header_style="dim", padding=(0, 2, 0, 0)
-    )
+    rows = table("set", "about", "scorer", "layout from", "had by")
     for spec in every:
         layout = "real files" if spec.tried else "documentation"
         had = "package" if spec.package else "name, --path" if spec.hub else "--path"
-        table.add_row(f"[bold]{escape(spec.name)}[/]", escape(spec.about), escape(spec.scorer), layout, had)
-    out.print(table)
+        rows.add_row(f"[bold]{escape(spec.name)}[/]", escape(spec.about), escape(spec.scorer), layout, had)
+    out.print(rows)
     out.print(
         "\n[dim]Licences, columns and where each is had: --json. METEOR and SPICE are not available: both"
     )
@@ -157,7 +150,7 @@ def list_sets(json: AsJson = False) -> None:
 
 @app.command("run")
 @spread
-def run(societies: Societies, bus: BusUrl = None, *, options: RunOptions) -> None:
+def run(societies: SocietyNames, bus: BusUrl = None, *, options: RunOptions) -> None:
     """Runs societies over a set. Run again after a kill, it goes on where it was.
 
     Example: `nlsom bench run vqa-monarchy solo --on vqav2 --path val/ --limit 200 -o run/`

@@ -79,12 +79,11 @@ def show(every: Sequence[Standing], json: bool) -> None:
     )
     for one in every:
         figures = next(iter(one.figures.values()))
-        interval = one.interval()
         table.add_row(
             escape(one.name),
             str(len(one.samples)),
             f"{figures.official:.3f}",
-            f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]",
+            f"{one.interval():.3f}",
             f"{one.unparsable:.1%}",
             f"{one.abstained:.1%}",
             str(len(one.failed)),
@@ -147,12 +146,12 @@ def show_compared(found: Sequence[Comparison]) -> None:
     """Shows comparisons, a row each."""
     table = _table(["society", "against"], ["n", "gain [95 %]", "won / lost", "p", "p (Holm)", "per 1,000"])
     for one in found:
-        gain, per = one.difference, one.per_thousand
+        per = one.per_thousand
         table.add_row(
             escape(one.one),
             escape(one.other),
             str(one.samples),
-            f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]",
+            f"{one.difference:+.3f}",
             f"{one.test.only_one} / {one.test.only_other}",
             f"{one.p:.3f}",
             f"{one.adjusted:.3f}",

@@ -11,23 +11,25 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from rich.table import Table
 
 import nlsom
+from nlsom import plugins
+from nlsom.errors import ExtraMissing
 from nlsom_agents.local import catalog
 from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import escape, out, print_json
 
 _EXTRAS = {
-    "local": ("openvino_genai", "rapidocr", "tokenizers"),
+    "local": ("openvino", "openvino_genai", "rapidocr", "tokenizers"),
     "serve": ("fastapi", "prometheus_client", "uvicorn"),
     "mcp": ("mcp",),
     "heif": ("pillow_heif",),
     "nats": ("nats",),
-    "bench": ("easy_vqa", "pyarrow"),
+    "bench": ("easy_vqa", "huggingface_hub", "pyarrow"),
     "vllm": ("vllm",),
 }
 
@@ -74,10 +76,23 @@ def examine() -> Iterator[Finding]:
             do = "vLLM wants a virtual environment of its own: see serve/README.md"
             yield Finding(f"extra {extra}", "note", "not in this environment", do)
         else:
-            yield Finding(f"extra {extra}", "note", "not installed", f"pip install 'nlsom[{extra}]'")
+            told = "not installed" if len(absent) == len(modules) else f"without {', '.join(absent)}"
+            yield Finding(f"extra {extra}", "note", told, f"pip install 'nlsom[{extra}]'")
+    yield from _plugins()
     yield from _cache()
     yield from _servers()
     yield _gpu()
+
+
+def _plugins() -> Iterator[Finding]:
+    number = 0
+    for group in get_args(plugins.Group):
+        had, faults = plugins.sound(group)
+        number += len(had)
+        for fault in faults:
+            if not isinstance(fault, ExtraMissing):  # the lines of the extras say so
+                yield Finding("plugin", "bad", str(fault), "repair or remove the package it comes from")
+    yield Finding("plugins", "good", f"{number} can be imported: `nlsom agents list` shows the agents")
 
 
 def _cache() -> Iterator[Finding]:
@@ -92,7 +107,9 @@ def _cache() -> Iterator[Finding]:
         if model.here:
             yield Finding("model", "good", f"{model.name} ({model.size / 2**20:.0f} MiB)")
         else:
-            yield Finding("model", "note", f"{model.name} is not here", f"nlsom models pull {model.name}")
+            yield Finding(
+                "model", "note", f"{model.name} is not here: {model.about}", f"nlsom models pull {model.name}"
+            )
 
 
 def _servers() -> Iterator[Finding]:

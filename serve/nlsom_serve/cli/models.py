@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from nlsom.errors import ModelUnavailable
 from nlsom_agents.local import catalog
 from nlsom_serve.cli import servers
 from nlsom_serve.cli.fetching import fetch
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import escape, out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json, table
 
-app = typer.Typer(help="Models: the cache of embedded ones, and vLLM servers.", no_args_is_help=True)
+app = typer.Typer(
+    help="Models: the cache of embedded ones, and vLLM servers.\n\nExample: `nlsom models list`",
+    no_args_is_help=True,
+)
 for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
     app.command()(_command)
 
@@ -38,17 +39,20 @@ def list_models(json: AsJson = False) -> None:
         ]
         print_json(rows)
         return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    lines = table()
     for model in known:
         here = "[green]here[/]" if model.here else "[dim]not here[/]"
         size = f"{model.size / 2**20:.0f} MiB"
-        table.add_row(f"[bold]{escape(model.name)}[/]", here, size, model.licence, escape(model.about))
-    out.print(table)
+        lines.add_row(f"[bold]{escape(model.name)}[/]", here, size, model.licence, escape(model.about))
+    out.print(lines)
 
 
 @app.command("pull")
 def pull_models(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", autocompletion=_complete)],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME", help="A model: `nlsom models list`.", autocompletion=_complete),
+    ],
     json: AsJson = False,
 ) -> None:
     """Fetches models into the cache; what is there already costs nothing.
@@ -86,9 +90,7 @@ def path(
 
     Example: `nlsom models path smollm2-135m`
     """
-    if catalog.missing(name) is not None:
-        raise ModelUnavailable(f"model {name!r} is not here: `nlsom models pull {name}` fetches it")
-    file = catalog.path(name)
+    file = catalog.present(name)
     if json:
         print_json({"model": name, "path": str(file)})
     else:

@@ -23,13 +23,19 @@ from nlsom.trace import SqliteTrace
 from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_serve.cli.fetching import fetch
-from nlsom_serve.cli.terminal import Terminal, has_people, seat_people
-from nlsom_societies.samples import sample
+from nlsom_serve.cli.terminal import Terminal, people
+from nlsom_societies.samples import NAMES, sample
 
 
 def complete_society(incomplete: str) -> list[str]:
     """Names of installed societies, for the shell."""
     return [name for name in shipped() if name.startswith(incomplete)]
+
+
+def complete_picture(incomplete: str) -> list[str]:
+    """Names of the shipped pictures, once they are begun; else the shell completes files."""
+    names = [f"sample:{name}" for name in NAMES]
+    return [name for name in names if incomplete and name.startswith(incomplete)]
 
 
 SocietyName = Annotated[
@@ -38,13 +44,20 @@ SocietyName = Annotated[
         metavar="SOCIETY", help="An installed society, or a YAML file.", autocompletion=complete_society
     ),
 ]
+SocietyNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOCIETY", help="Installed societies, or YAML files.", autocompletion=complete_society
+    ),
+]
 Images = Annotated[
     list[str] | None,
     typer.Option(
         "--image",
         "-i",
         metavar="PATH_OR_URL",
-        help="A picture, or sample:NAME for a shipped one; give it again for more.",
+        help=f"A picture; give it again for more. Shipped ones: {', '.join(f'sample:{n}' for n in NAMES)}.",
+        autocompletion=complete_picture,
     ),
 ]
 Models = Annotated[
@@ -53,7 +66,8 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="Fills a model of the society: a server's URL, profile:NAME, or an embedded model's name.",
+        help="Which model stands for a name of the society's (`nlsom societies show`): a server's URL, "
+        "profile:NAME (`nlsom models up`), or an embedded model's name.",
     ),
 ]
 Overrides = Annotated[
@@ -121,7 +135,11 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
-    """`KEY=VALUE` options by key."""
+    """`KEY=VALUE` options by key.
+
+    Raises:
+        UsageError: One is not written so.
+    """
     extra: dict[str, Any] = {}
     for option in given or ():
         key, equals, value = option.partition("=")
@@ -134,7 +152,11 @@ def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def read_models(given: Sequence[str] | None) -> dict[str, str]:
-    """`NAME=URL` options by name."""
+    """`NAME=URL` options by name.
+
+    Raises:
+        UsageError: One is not written so.
+    """
     models: dict[str, str] = {}
     for option in given or ():
         name, equals, where = option.partition("=")
@@ -150,11 +172,13 @@ def read_choices(given: str | None) -> list[str]:
     """The options of a multiple choice.
 
     Raises:
-        UsageError: One is there twice, so that no vote could tell which is meant.
+        UsageError: There is one only, or one is there twice, so that no vote could tell which is meant.
     """
     options = [option.strip() for option in (given or "").split(",") if option.strip()]
     if twice := [option for option, number in Counter(options).items() if number > 1]:
         raise UsageError(f"--choices {given}: {twice[0]!r} is there more than once")
+    if given is not None and len(options) < 2:
+        raise UsageError(f"--choices {given}: write two options at least, by commas, such as cat,dog")
     return options
 
 
@@ -195,8 +219,8 @@ async def opened(
     models: Sequence[str] | None,
     overrides: Sequence[str] | None,
     trace: Path | None,
-    retry_failed: bool = False,
-    bus: str | None = None,
+    retry_failed: bool,
+    bus: str | None,
 ) -> AsyncGenerator[Society]:
     """A society from the options that all commands share, with its trace; both open."""
     store = SqliteTrace(trace) if trace is not None else None
@@ -214,6 +238,8 @@ async def opened(
     async with AsyncExitStack() as stack:
         if store is not None:
             await stack.enter_async_context(store)
-        if has_people(made):
-            seat_people(made, Terminal())
+        if here := list(people(made)):
+            terminal = Terminal()
+            for person in here:
+                person.answers = terminal
         yield await stack.enter_async_context(made)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from typing import Annotated, Any
 
 import typer
 
 from nlsom.errors import NoVerdict, UsageError
-from nlsom.message import Message, Said
 from nlsom.trace import Header, Record
 from nlsom.trace.stored import read_stored
 from nlsom.verdict import Verdict
@@ -17,6 +15,7 @@ from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import Dialogue, escape, out, print_json, show_verdict
 from nlsom_serve.cli.traces import Id, TraceArgument, question_of, read_mindstorm
 from nlsom_serve.cli.whatif import what_if
+from nlsom_serve.stored import message_of
 
 
 def replay(
@@ -71,18 +70,6 @@ def replay(
             )
     if verdict is None or verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
-
-
-def message_of(record: Record) -> Message:
-    """The message that a stored reply became."""
-    return Message(
-        said=read_stored(Said, record.body),
-        sender=record.member,
-        label=record.label,
-        phase=record.phase,
-        round=record.round,
-        digest=hashlib.sha256(record.key.encode() + record.body).hexdigest(),
-    )
 
 
 def _told(header: Header, records: list[Record], verdict: Verdict | None) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from rich import markup
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from nlsom.errors import ConfigError, NlsomError
-from nlsom.event import Abstained, Asked, Event, Lagged, RoundClosed, Spoke, Started
+from nlsom.event import Abstained, Asked, Event, Lagged, Spoke, Started
 from nlsom.message import Message
 from nlsom.verdict import Verdict
 
@@ -53,6 +54,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=out.encoding != "utf-8", indent=2))  # noqa: T201
 
 
+def table(*columns: str, gap: int = 2) -> Table:
+    """A table without lines, its columns some blanks apart; without a head where none is named."""
+    return Table(*columns, box=None, show_header=bool(columns), header_style="dim", padding=(0, gap, 0, 0))
+
+
 class Dialogue:
     """Prints what members say, phase by phase."""
 
@@ -82,7 +88,7 @@ class Dialogue:
                 )
             case Lagged(missed=missed):
                 self._console.print(f"  [dim]({missed} events were not shown in time)[/]")
-            case RoundClosed() | _:
+            case _:
                 pass
 
     def message(self, message: Message, *, again: bool = False) -> None:

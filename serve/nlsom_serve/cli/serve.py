@@ -15,7 +15,7 @@ from nlsom_serve.cli.options import (
     BusUrl,
     Models,
     Overrides,
-    complete_society,
+    SocietyNames,
     fetch_missing,
     reach,
     read_models,
@@ -23,12 +23,7 @@ from nlsom_serve.cli.options import (
 
 
 def serve(
-    societies: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOCIETY…", help="Installed societies, or YAML files.", autocompletion=complete_society
-        ),
-    ],
+    societies: SocietyNames,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8800,
     api_key_file: Annotated[

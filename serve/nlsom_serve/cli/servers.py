@@ -7,20 +7,19 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from nlsom.errors import ModelUnavailable
+from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import err, escape, out, print_json
+from nlsom_serve.cli.screen import err, escape, out, print_json, table
 
 Profiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="PROFILE…", help="Shipped profiles, YAML files, or NAME=PROFILE.", autocompletion=vllm.shipped
+        metavar="PROFILE", help="Shipped profiles, YAML files, or NAME=PROFILE.", autocompletion=vllm.shipped
     ),
 ]
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Servers; all, if none is named.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Servers; all, if none is named.")]
 Where = Annotated[
     str | None,
     typer.Option(
@@ -40,17 +39,20 @@ def up(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Prints what would be run.")] = False,
     where: Where = None,
+    json: AsJson = False,
 ) -> None:
     """Starts vLLM servers and waits until they answer; Ctrl-C takes them down again.
 
     Example: `nlsom models up small-vlm --detach`
     """
-    asyncio.run(_up(profiles, detach, dry_run, where))
+    if json and dry_run:
+        raise UsageError("--dry-run prints what a person or a shell reads; --json does not go with it")
+    asyncio.run(_up(profiles, detach, dry_run, where, json))
 
 
-async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | None) -> None:
+async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | None, as_json: bool) -> None:
     if dry_run:
-        for launch in await vllm.prepared(profiles, python=where):
+        for launch in await vllm.prepared(profiles, vllm=where):
             out.print(f"# {launch.url}, configured by {launch.config_path}", markup=False, soft_wrap=True)
             out.print(launch.config, markup=False, soft_wrap=True)
             out.print(launch.shell, markup=False, soft_wrap=True)
@@ -58,15 +60,18 @@ async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | Non
                 err.print(vllm.NO_VLLM, markup=False, soft_wrap=True)
         return
     if detach:
-        _told(await vllm.up(profiles, python=where, progress=_show))
+        _told(await vllm.up(profiles, vllm=where, progress=_show), as_json)
         return
-    async with vllm.serving(profiles, python=where, progress=_show) as servers:
-        _told(servers)
+    async with vllm.serving(profiles, vllm=where, progress=_show) as servers:
+        _told(servers, as_json)
         ended = await vllm.first_end(servers)
     raise ModelUnavailable(f"the server {ended.name!r} has ended; its log: {ended.log}")
 
 
-def _told(servers: tuple[vllm.Server, ...]) -> None:
+def _told(servers: tuple[vllm.Server, ...], as_json: bool) -> None:
+    if as_json:
+        print_json([server.model_dump(mode="json") for server in servers])
+        return
     for server in servers:
         out.print(
             f"[green]up[/]  {escape(server.name)}  {server.url}/v1  {escape(server.model)}", soft_wrap=True
@@ -85,20 +90,19 @@ def status(json: AsJson = False) -> None:
     if not found:
         out.print("no server is up; start one with: nlsom models up PROFILE")
         return
-    columns = ("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
-    table = Table(*columns, box=None, header_style="dim", padding=(0, 2, 0, 0))
+    rows = table("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
     for one in found:
         metrics = one.metrics
         hits = "–" if metrics is None or metrics.hit_rate is None else f"{metrics.hit_rate:.0%}"
         rate = "–" if one.generation_rate is None else f"{one.generation_rate:.0f}"
         queue = ("–", "–") if metrics is None else (str(metrics.running), str(metrics.waiting))
         told = (one.server.name, one.state, one.server.model, one.server.url, *queue, hits, rate)
-        table.add_row(*map(escape, told))
-    out.print(table)
+        rows.add_row(*map(escape, told))
+    out.print(rows)
 
 
 def logs(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A server: `nlsom models status`.")],
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Goes on until the server has ended.")
     ] = False,
@@ -115,12 +119,15 @@ def logs(
     asyncio.run(show())
 
 
-def down(names: Names = None) -> None:
+def down(names: Names = None, json: AsJson = False) -> None:
     """Stops servers, every process of each.
 
     Example: `nlsom models down small-vlm`
     """
     ended = asyncio.run(vllm.down(names or ()))
+    if json:
+        print_json([server.name for server in ended])
+        return
     for server in ended:
         out.print(f"down  {escape(server.name)}")
     if not ended:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from nlsom import plugins
 from nlsom.config import load, shipped
 from nlsom.drawing import draw, draw_png
 from nlsom.errors import ConfigError, UsageError
 from nlsom.planning import Plan, plan
+from nlsom.society import Society
 from nlsom.source import read
 from nlsom.spec import schema
 from nlsom_serve.about import about, rows, structure_of
@@ -32,7 +34,10 @@ from nlsom_serve.cli.options import (
 )
 from nlsom_serve.cli.screen import escape, fail, out, print_json
 
-app = typer.Typer(help="Societies: what they are made of, and whether a file is right.", no_args_is_help=True)
+app = typer.Typer(
+    help="Societies: what they are made of, and whether a file is right.\n\nExample: `nlsom societies list`",
+    no_args_is_help=True,
+)
 
 
 @app.command("list")
@@ -47,11 +52,13 @@ def list_societies(json: AsJson = False) -> None:
     ]
     if json:
         print_json(rows)
-        return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(f"[bold]{row['society']}[/]", escape(row["about"]))
-    out.print(table)
+    else:
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for row in rows:
+            table.add_row(f"[bold]{escape(row['society'])}[/]", escape(row["about"]))
+        out.print(table)
+    for fault in plugins.sound("societies")[1]:
+        fail(fault)
 
 
 @app.command("show")
@@ -61,9 +68,9 @@ def show(society: SocietyName, model: Models = None, set: Overrides = None, json
     Example: `nlsom societies show vqa-monarchy`
     """
     made = load(society, models=read_models(model), overrides=set or ())
-    told = about(made)
+    told, models = about(made), _models(made)
     if json:
-        print_json(told)
+        print_json({**told, "models": models})
         return
     out.print(f"[bold]{escape(made.name)}[/]  {escape(made.about)}\n", soft_wrap=True)
     table = Table("member", "role", "speaks by", "hears", box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -71,9 +78,18 @@ def show(society: SocietyName, model: Models = None, set: Overrides = None, json
         table.add_row(*(escape(row[key]) for key in ("name", "role", "agent", "hears")))
     out.print(table)
     out.print()
+    for name, of in models.items():
+        what = ", ".join(f"{key} {value}" for key, value in of.items() if key != "optional")
+        out.print(escape(f"model {name}: {what or f'none; --model {name}=URL gives one'}"), soft_wrap=True)
     for line in told["phases"]:
         out.print(escape(line), soft_wrap=True)
     out.print(escape(told["verdict"]), soft_wrap=True)
+
+
+def _models(society: Society) -> dict[str, dict[str, Any]]:
+    """The models that a society's file names, by the names that `--model` takes."""
+    found: Any = (society.source or {}).get("models")
+    return found or {}
 
 
 @app.command("plan")
@@ -169,7 +185,7 @@ def draw_society(
 
 @app.command("check")
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Society files.")], json: AsJson = False
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Society files.")], json: AsJson = False
 ) -> None:
     """Checks society files: everything that is wrong, each with file, line and column.
 

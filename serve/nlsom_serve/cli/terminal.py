@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Iterator
 
 from rich.console import Console
 
@@ -84,20 +85,11 @@ class Terminal(Answers):
         return os.read(self._fd, 65536)
 
 
-def seat_people(society: Society, answers: Answers) -> None:
-    """Says where people answer who are members of a society, or of one nested in it."""
+def people(society: Society) -> Iterator[Answered]:
+    """The members that a person speaks for, of a society and of those nested in it."""
     for seat in society.seats:
         if isinstance(seat.agent, Answered):
-            seat.agent.answers = answers
+            yield seat.agent
         inner = getattr(seat.agent, "society", None)
         if isinstance(inner, Society):
-            seat_people(inner, answers)
-
-
-def has_people(society: Society) -> bool:
-    """Whether a person is a member of a society, or of one nested in it."""
-    agents = [seat.agent for seat in society.seats]
-    nested = (getattr(agent, "society", None) for agent in agents)
-    return any(isinstance(agent, Answered) for agent in agents) or any(
-        isinstance(inner, Society) and has_people(inner) for inner in nested
-    )
+            yield from people(inner)

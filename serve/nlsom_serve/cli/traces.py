@@ -23,13 +23,17 @@ from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import counted, escape, out, print_json
 
-app = typer.Typer(help="Traces: what they hold, and whether it is whole.", no_args_is_help=True)
+app = typer.Typer(
+    help="Traces, which `--trace FILE` keeps: what they hold, and whether they are whole."
+    "\n\nExample: `nlsom traces list run.sqlite`",
+    no_args_is_help=True,
+)
 
-TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace.")]
+TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `--trace FILE` kept it.")]
 Id = Annotated[
     str | None,
     typer.Argument(
-        metavar="[ID]",
+        metavar="ID",
         help="A mindstorm; the beginning of its id is enough. Not needed where there is only one.",
     ),
 ]
@@ -82,7 +86,7 @@ def show(file: TraceArgument, id: Id = None, json: AsJson = False) -> None:
 @app.command("export")
 def export(
     file: TraceArgument,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Mindstorms; all if none.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms; all if none.")] = None,
 ) -> None:
     """Prints mindstorms as JSON lines: a header, then a line a record; reused replies stand in full.
 
@@ -104,7 +108,7 @@ def export(
 @app.command("prune")
 def prune(
     file: TraceArgument,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Mindstorms to drop.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms to drop.")] = None,
     older_than: Annotated[
         float | None,
         typer.Option("--older-than", min=0, metavar="DAYS", help="Drops those begun longer ago."),

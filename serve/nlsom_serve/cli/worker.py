@@ -11,15 +11,21 @@ import typer
 
 from nlsom.bus.nats import NatsBus
 from nlsom.config import load
+from nlsom.home import home
 from nlsom.media import FolderStore
-from nlsom_agents.local.catalog import home
-from nlsom_serve.cli.options import Models, Overrides, fetch_missing, read_models
+from nlsom_serve.cli.options import Models, Overrides, complete_society, fetch_missing, read_models
 from nlsom_serve.cli.screen import err, escape
 
 
 def worker(
     society: Annotated[
-        str, typer.Option("--society", metavar="SOCIETY", help="An installed society, or a YAML file.")
+        str,
+        typer.Option(
+            "--society",
+            metavar="SOCIETY",
+            help="An installed society, or a YAML file.",
+            autocompletion=complete_society,
+        ),
     ],
     bus: Annotated[
         str,

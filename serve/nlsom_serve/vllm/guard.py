@@ -52,7 +52,7 @@ def session_of(leader: int) -> list[int]:
     return [pid for pid, _, session in living() if session == leader]
 
 
-def tell(pids: list[int], sig: signal.Signals) -> None:
+def send(pids: list[int], sig: signal.Signals) -> None:
     """Sends a signal to processes, some of which may be gone by now."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):  # ended since it was listed, as it was to
@@ -61,10 +61,10 @@ def tell(pids: list[int], sig: signal.Signals) -> None:
 
 def _end_others(me: int, grace: float) -> None:
     deadline = time.monotonic() + grace
-    tell(_others(me), signal.SIGTERM)
+    send(_others(me), signal.SIGTERM)
     while others := _others(me):
         if time.monotonic() > deadline:
-            tell(others, signal.SIGKILL)
+            send(others, signal.SIGKILL)
         time.sleep(0.05)
 
 

@@ -1,9 +1,8 @@
-"""Starts one `vllm serve`: finds vLLM, checks what can be checked, watches the log until it answers."""
+"""Starts one `vllm serve`: finds vLLM, checks what can be checked before, and lets it go."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import os
@@ -12,38 +11,15 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
-
 from nlsom.errors import ModelUnavailable, UsageError
-from nlsom_serve.vllm import guard, log, ports, state
+from nlsom_serve.vllm import guard, ports, state
 from nlsom_serve.vllm.profiles import Profile
 from nlsom_serve.vllm.state import Server
 
-_TAIL = 256 * 1024
-"""Bytes of a log's end in which the reason of a failure is looked for."""
 _PYTHON_MODULE = "vllm.entrypoints.cli.main"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the start of a server has come.
-
-    Attributes:
-        name: The server.
-        stage: Such as `loading weights: 50%`, `KV cache: 46,592 tokens`, `serving`.
-        seconds: Since it was started.
-    """
-
-    name: str
-    stage: str
-    seconds: float
-
-
-Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +72,7 @@ async def find_vllm(given: str | None = None) -> tuple[str, ...] | None:
     `vllm` command), beside this Python, and on the PATH.
 
     Raises:
-        UsageError: What was named is no vLLM.
+        UsageError: What was named is not a vLLM.
         ModelUnavailable: The Python that was named has none.
     """
     named = given or os.environ.get("NLSOM_VLLM")
@@ -146,6 +122,7 @@ def prepare(profile: Profile, command: tuple[str, ...], *, taken: set[int]) -> L
 
     Raises:
         UsageError: The model's folder is missing, or it takes a port that is taken.
+        ModelUnavailable: No port is free.
     """
     model = profile.model
     if model.startswith("/") and not Path(model).exists():
@@ -228,77 +205,3 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
             os.close(holds)
         raise
     return server, holds
-
-
-async def wait_ready(server: Server, progress: Report | None = None, *, patience: float) -> None:
-    """Waits until a server answers, and reports the stages that its log shows.
-
-    Raises:
-        ModelUnavailable: It ended before, or did not answer in time; the message has the log's own reason.
-    """
-    started = time.monotonic()
-    read, last = 0, ""
-
-    def report(stage: str) -> None:
-        nonlocal last
-        if stage != last and progress:
-            progress(Progress(server.name, stage, time.monotonic() - started))
-        last = stage
-
-    report("starting")
-    async with httpx.AsyncClient(trust_env=False, timeout=30.0) as client:
-        while True:
-            alive = await asyncio.to_thread(_reap_or_alive, server)
-            fresh, read = await asyncio.to_thread(_read_from, server.log, read)
-            for line in fresh:
-                if stage := log.stage(line):
-                    report(stage)
-            if not alive:
-                raise ModelUnavailable(await asyncio.to_thread(_why_ended, server))
-            if await healthy(client, server) and await asyncio.to_thread(_is_ours, server):
-                report("serving")
-                return
-            if time.monotonic() - started > patience:
-                raise ModelUnavailable(
-                    f"{server.name} did not answer within {patience:g} s; it has come to: {last}\n"
-                    f"  its log: {server.log}"
-                )
-            await asyncio.sleep(0.25)
-
-
-async def healthy(client: httpx.AsyncClient, server: Server) -> bool:
-    """Whether a server says that it is well."""
-    try:
-        return (await client.get(f"{server.url}/health")).status_code == 200
-    except httpx.TransportError:
-        return False
-
-
-def _is_ours(server: Server) -> bool:
-    return ports.listens(int(server.url.rpartition(":")[2]), server.pids)
-
-
-def _reap_or_alive(server: Server) -> bool:
-    reap(server.pid)
-    return server.alive
-
-
-def reap(pid: int) -> None:
-    """Takes note that a child has ended, if it has: until then its pid is kept."""
-    with contextlib.suppress(ChildProcessError):  # started by another process, or reaped before
-        os.waitpid(pid, os.WNOHANG)
-
-
-def _read_from(path: str, at: int) -> tuple[list[str], int]:
-    """Whole lines of a log from a byte on, and the byte after them. Progress bars end lines with a return."""
-    with open(path, "rb") as file:
-        file.seek(at)
-        data = file.read()
-    whole = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-    return data[:whole].decode(errors="replace").splitlines(), at + whole
-
-
-def _why_ended(server: Server) -> str:
-    size = os.path.getsize(server.log)
-    lines, _ = _read_from(server.log, max(0, size - _TAIL))
-    return f"{server.name} ended: {log.reason(lines)}\n  its log: {server.log}"

@@ -24,8 +24,8 @@ import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveFloat, ValidationError
 
 from nlsom.errors import ConfigError, Fault, UsageError
+from nlsom.home import home
 from nlsom.message import Frozen
-from nlsom_agents.local.catalog import home
 from nlsom_serve.vllm.shape import Shape
 
 _NUMBER = re.compile(r"([0-9]*\.?[0-9]+)([kKmMgG]?)")
@@ -258,7 +258,7 @@ def _parse(text: str, path: Path) -> tuple[dict[Key, str], Any]:
     """YAML as vLLM reads it (scalars typed by YAML's own rules), and the place of each key.
 
     Raises:
-        ConfigError: It is no YAML, or a mapping has a key twice.
+        ConfigError: It is not YAML, or a mapping has a key twice.
     """
     marks: dict[Key, str] = {}
     doubled: list[Fault] = []

@@ -7,16 +7,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from nlsom.errors import ModelUnavailable, UsageError
 from nlsom_serve.vllm import guard, state
-from nlsom_serve.vllm.launch import NO_VLLM, Launch, Report, find_vllm, prepare, reap, start, wait_ready
+from nlsom_serve.vllm.launch import NO_VLLM, Launch, find_vllm, prepare, start
 from nlsom_serve.vllm.memory import check, memory
 from nlsom_serve.vllm.plan import Plan, plan
 from nlsom_serve.vllm.profiles import Profile, load
 from nlsom_serve.vllm.state import Server
+from nlsom_serve.vllm.watch import Report, reap, wait_ready
 
 START_PATIENCE = 3600.0
 """Seconds that a server may take to answer; a large model may be downloaded first."""
@@ -32,49 +33,42 @@ def _all(specs: Sequence[str]) -> list[Profile]:
     return profiles
 
 
-async def prepared(specs: Sequence[str], *, python: str | None = None) -> tuple[Launch, ...]:
+async def prepared(specs: Sequence[str], *, vllm: str | None = None) -> tuple[Launch, ...]:
     """What `up` would run for profiles, starting nothing (`--dry-run`): `vllm` where there is none yet.
 
     Args:
         specs: Names, paths, or `NAME=` and one of these.
-        python: A virtual environment, a Python or a `vllm` command; else NLSOM_VLLM, else the PATH.
+        vllm: A virtual environment, a Python or a `vllm` command; else NLSOM_VLLM, else the PATH.
 
     Raises:
         UsageError: A profile cannot be used, or its port is taken.
         ModelUnavailable: There is no vLLM where it was said to be.
     """
-    command = await find_vllm(python) or ("vllm",)
-    return (await _prepared(await asyncio.to_thread(_all, specs), command))[0]
+    command = await find_vllm(vllm) or ("vllm",)
+    return tuple(launch for launch, _ in await _prepared(await asyncio.to_thread(_all, specs), command))
 
 
 async def _prepared(
     profiles: Sequence[Profile], command: tuple[str, ...]
-) -> tuple[tuple[Launch, ...], dict[str, Server]]:
-    """What would be run for profiles, and what is up, by name."""
+) -> list[tuple[Launch, Server | None]]:
+    """What would be run for profiles, each with the server of that name that is up already."""
     if not sys.platform.startswith("linux"):
         raise UsageError("servers are started on Linux only; elsewhere start one yourself and give its URL")
-    servers = await asyncio.to_thread(state.servers)
-    there = {server.name: server for server in servers}
-    taken = {int(server.url.rpartition(":")[2]) for server in servers}
-    launches = tuple(
-        prepare(_without_port(profile) if profile.name in there else profile, command, taken=taken)
-        for profile in profiles
-    )
-    return launches, there
+    servers = {server.name: server for server in await asyncio.to_thread(state.servers)}
+    taken = {server.port for server in servers.values()}
+    found: list[tuple[Launch, Server | None]] = []
+    for profile in profiles:
+        server = servers.get(profile.name)
+        found.append((prepare(_without_port(profile) if server else profile, command, taken=taken), server))
+    return found
 
 
-def _there(launch: Launch, there: Mapping[str, Server]) -> Server | None:
-    """The server that is up already.
-
-    Raises:
-        UsageError: It was started otherwise.
-    """
-    server = there.get(launch.profile.name)
+def _check_same(launch: Launch, server: Server | None) -> None:
+    """Refuses a server that is up, but was started otherwise."""
     if server is not None and server.config != launch.digest:
         raise UsageError(
             f"{server.name} is up with another configuration: nlsom models down {server.name} first"
         )
-    return server
 
 
 def _without_port(profile: Profile) -> Profile:
@@ -85,7 +79,7 @@ def _without_port(profile: Profile) -> Profile:
 async def up(
     specs: Sequence[str],
     *,
-    python: str | None = None,
+    vllm: str | None = None,
     progress: Report | None = None,
     patience: float = START_PATIENCE,
 ) -> tuple[Server, ...]:
@@ -96,7 +90,7 @@ async def up(
 
     Args:
         specs: Names of profiles, paths of YAML files, or `NAME=` and one of these.
-        python: Where vLLM is; see `prepared`.
+        vllm: Where vLLM is; see `prepared`.
         progress: Called at each stage of each start.
         patience: Longest that one may take to answer, in seconds.
 
@@ -106,7 +100,7 @@ async def up(
     """
     fresh: list[tuple[Server, int | None]] = []
     try:
-        return await _start(specs, fresh, detach=True, python=python, progress=progress, patience=patience)
+        return await _start(specs, fresh, detach=True, vllm=vllm, progress=progress, patience=patience)
     except BaseException:
         await asyncio.shield(_end([server for server, _ in fresh]))
         raise
@@ -116,7 +110,7 @@ async def up(
 async def serving(
     specs: Sequence[str],
     *,
-    python: str | None = None,
+    vllm: str | None = None,
     progress: Report | None = None,
     patience: float = START_PATIENCE,
 ) -> AsyncGenerator[tuple[Server, ...]]:
@@ -126,7 +120,7 @@ async def serving(
     """
     fresh: list[tuple[Server, int | None]] = []
     try:
-        yield await _start(specs, fresh, detach=False, python=python, progress=progress, patience=patience)
+        yield await _start(specs, fresh, detach=False, vllm=vllm, progress=progress, patience=patience)
     finally:
         try:
             await asyncio.shield(_end([server for server, _ in fresh]))
@@ -141,24 +135,23 @@ async def _start(
     fresh: list[tuple[Server, int | None]],
     *,
     detach: bool,
-    python: str | None,
+    vllm: str | None,
     progress: Report | None,
     patience: float,
 ) -> tuple[Server, ...]:
     """Starts what is not up; adds it to `fresh` as it starts, so that it can be ended whatever happens."""
-    command = await find_vllm(python)
+    command = await find_vllm(vllm)
     if command is None:
         raise ModelUnavailable(NO_VLLM)
     profiles = await asyncio.to_thread(_all, specs)
-    launches, there = await _prepared(profiles, command)
-    for launch in launches:
-        _there(launch, there)  # what is wrong with the last is told before the first is started
+    for launch, server in await _prepared(profiles, command):
+        _check_same(launch, server)  # what is wrong with the last is told before the first is started
     servers: list[Server] = []
     for profile in profiles:
         # Nobody else may look between the look at names and ports and the state file of what is new.
         async with state.alone():
-            (launch,), there = await _prepared([profile], command)
-            server = _there(launch, there)
+            ((launch, server),) = await _prepared([profile], command)
+            _check_same(launch, server)
             if server is None:
                 await check(profile)
                 fresh.append(start(launch, detach=detach))
@@ -214,14 +207,14 @@ async def _end_one(server: Server) -> None:
     """Asks every process of a server to end, and kills what is left after a while."""
     for sig, patience in ((signal.SIGTERM, guard.GRACE), (signal.SIGKILL, 10.0)):
         deadline = time.monotonic() + patience
-        guard.tell(await asyncio.to_thread(lambda: server.pids), sig)
+        guard.send(await asyncio.to_thread(lambda: server.pids), sig)
         while time.monotonic() < deadline:
             reap(server.pid)
             left = await asyncio.to_thread(lambda: server.pids)
             if not left:
                 break
             if sig is signal.SIGKILL:
-                guard.tell(left, sig)  # a process may have been born since the last look
+                guard.send(left, sig)  # a process may have been born since the last look
             await asyncio.sleep(0.05)
     if left := await asyncio.to_thread(lambda: server.pids):
         raise ModelUnavailable(

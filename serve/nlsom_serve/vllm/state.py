@@ -15,9 +15,10 @@ from typing import TextIO
 
 from pydantic import ValidationError
 
-from nlsom.errors import ModelUnavailable
+from nlsom.errors import ModelUnavailable, UsageError
+from nlsom.home import home
 from nlsom.message import Frozen
-from nlsom_agents.local.catalog import home
+from nlsom_agents.local.files import write_whole
 from nlsom_serve.vllm.guard import session_of, stat_of
 from nlsom_serve.vllm.profiles import Facts
 
@@ -57,6 +58,11 @@ class Server(Frozen):
     facts: Facts
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.rpartition(":")[2])
+
+    @property
     def alive(self) -> bool:
         """Whether any of its processes lives."""
         return bool(self.pids)
@@ -77,19 +83,19 @@ def birth(pid: int) -> str | None:
 
 
 def path_of(name: str) -> Path:
-    """The state file of a server."""
+    """The state file of a server.
+
+    Raises:
+        UsageError: No server can have that name.
+    """
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name for a server: letters, digits, '.', '_' and '-'")
+        raise UsageError(f"{name!r} cannot be the name of a server: use letters, digits, '.', '_' and '-'")
     return folder() / f"{name}.json"
 
 
 def write(server: Server) -> None:
-    """Writes a state file in one step: a reader sees all of it or the one before."""
-    path = path_of(server.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_suffix(f".{os.getpid()}.tmp")
-    half.write_text(_text(server))
-    half.replace(path)
+    """Writes a state file."""
+    write_whole(path_of(server.name), _text(server))
 
 
 def _text(server: Server) -> str:

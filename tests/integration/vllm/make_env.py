@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from nlsom.home import home
 from nlsom_agents.local import catalog
 from nlsom_agents.local.fetch import pull
 
@@ -97,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--folder", type=Path, default=catalog.home() / "test-vllm")
+    parser.add_argument("--folder", type=Path, default=home() / "test-vllm")
     asked = parser.parse_args()
     folder: Path = asked.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)

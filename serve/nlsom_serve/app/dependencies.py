@@ -1,4 +1,4 @@
-"""What handlers ask for: the house, and who calls."""
+"""What routes depend on: the house, and who calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Societies, health, and metrics."""
+"""Societies: which are served, who sits in them, who hears whom."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from fastapi import APIRouter, Response
 from nlsom.drawing import draw
 from nlsom.society import Society
 from nlsom_serve.about import about, structure_of
-from nlsom_serve.app.errors import ApiError
-from nlsom_serve.app.metrics import Metrics
-from nlsom_serve.app.needs import TheHouse
-from nlsom_serve.app.replies import MemberCard, SocietyCard, SocietyDetail, SocietyList, Status, failures
+from nlsom_serve.app.dependencies import TheHouse
+from nlsom_serve.app.replies import MemberCard, SocietyCard, SocietyDetail, SocietyList, failures
 
-router = APIRouter()
+router = APIRouter(prefix="/v1/societies", tags=["societies"])
 
 
-@router.get("/v1/societies", tags=["societies"], responses=failures(401))
+@router.get("", responses=failures(401))
 async def list_societies(house: TheHouse) -> SocietyList:
     """Lists the societies."""
     return SocietyList(data=[_card(id, society) for id, society in house.societies.items()])
 
 
-@router.get("/v1/societies/{name}", tags=["societies"], responses=failures(400, 401, 404))
+@router.get("/{name}", responses=failures(400, 401, 404))
 async def get_society(name: str, house: TheHouse) -> SocietyDetail:
     """Tells who sits in a society, whom each hears, and what is done."""
     society = house.society(name)
@@ -37,8 +35,7 @@ async def get_society(name: str, house: TheHouse) -> SocietyDetail:
 
 
 @router.get(
-    "/v1/societies/{name}/graph.svg",
-    tags=["societies"],
+    "/{name}/graph.svg",
     response_class=Response,
     responses={
         200: {"content": {"image/svg+xml": {}}, "description": "A drawing."},
@@ -50,34 +47,6 @@ async def draw_society(name: str, house: TheHouse) -> Response:
     society = house.society(name)
     svg = await asyncio.to_thread(draw, society.members, structure_of(society), title=society.name)
     return Response(svg, media_type="image/svg+xml")
-
-
-@router.get("/health", tags=["server"], responses=failures())
-async def health() -> Status:
-    """Says that the process answers."""
-    return Status(status="ok")
-
-
-@router.get("/ready", tags=["server"], responses=failures(503))
-async def ready(house: TheHouse) -> Status:
-    """Says whether new mindstorms are taken; not any more once the server is about to end."""
-    if house.draining.is_set():
-        raise ApiError(503, "the server is about to end", code="ending", headers={"Retry-After": "5"})
-    return Status(status="ready")
-
-
-@router.get(
-    "/metrics",
-    tags=["server"],
-    response_class=Response,
-    responses={
-        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Figures."},
-        **failures(401),
-    },
-)
-async def metrics(house: TheHouse) -> Response:
-    """Figures for Prometheus."""
-    return Response(house.metrics.text(), headers={"Content-Type": Metrics.content_type})
 
 
 def _card(id: str, society: Society) -> SocietyCard:
