@@ -152,8 +152,8 @@ async def test_a_trace_where_nothing_may_be_written_is_read_all_the_same():
 async def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
-        for read_only, told in ((True, "no such trace"), (False, "it is no file")):
-            with pytest.raises(TraceRefused, match=told):
+        for read_only in (True, False):
+            with pytest.raises(TraceRefused, match="is no file"):
                 async with SqliteTrace(path, read_only=read_only):
                     pass
 

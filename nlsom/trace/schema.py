@@ -52,8 +52,10 @@ def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -
         TraceRefused: There is none, it is no trace, or it was written by a later version.
         sqlite3.Error: It cannot be opened.
     """
+    if path.exists() and not path.is_file():  # SQLite would wait for ever for what comes out of a pipe.
+        raise TraceRefused(f"{path}: is no file; give another one")
     if read_only:
-        if not path.is_file():
+        if not path.exists():
             raise TraceRefused(f"{path}: there is no such trace")
         connection = _open(path, "ro", patience)
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -67,8 +69,6 @@ def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -
         connection.close()
         connect(path, read_only=False, synchronous=synchronous, patience=patience).close()
         return _open(path, "ro", patience)
-    if path.exists() and not path.is_file():  # SQLite would wait for ever for what comes out of a pipe.
-        raise TraceRefused(f"{path}: cannot be opened: it is no file; give another one")
     connection = _open(path, "rwc", patience)
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
