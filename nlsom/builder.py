@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import itertools
 import json
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pydantic import ValidationError
 from nlsom import plugins
 from nlsom.agent import Agent
 from nlsom.blueprint import Seat
-from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
+from nlsom.errors import ConfigError, Fault, NlsomError, UsageError, meant
 from nlsom.member import Member
 from nlsom.model.contract import Model
 from nlsom.nesting import beside
@@ -135,9 +134,8 @@ class Builder:
     def _make_model(self, name: str, path: Path_) -> Model | None:
         spec = self.spec.models.get(name)
         if spec is None:
-            near = difflib.get_close_matches(name, self.spec.models, 1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            self.faults.append(self.source.fault((*path, "model"), f"no model is called {name!r}{meant}"))
+            what = f"no model is called {name!r}; {meant(name, self.spec.models)}"
+            self.faults.append(self.source.fault((*path, "model"), what))
             return None
         here = ("models", name)
         if self._is_open(name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -13,7 +12,7 @@ from nlsom import plugins
 from nlsom.blueprint import VerdictBy
 from nlsom.builder import Builder
 from nlsom.bus import Bus
-from nlsom.errors import ConfigError, Fault, NlsomError, UsageError
+from nlsom.errors import ConfigError, Fault, NlsomError, UsageError, meant
 from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
@@ -133,11 +132,10 @@ def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | No
     known = shipped()
     if society in known:
         return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
-    near = difflib.get_close_matches(society, known, 1)
-    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
     broken = "".join(f" ({fault})" for fault in _packages()[1])
     raise UsageError(
-        f"no society is called {society!r}; {meant} A file needs its ending: {society}.yaml{broken}"
+        f"no society is called {society!r}; {meant(society, known)} (a file needs its ending: {society}.yaml)"
+        f"{broken}"
     )
 
 
@@ -162,9 +160,7 @@ def _give_model(source: Source, name: str, where: str) -> None:
     models = source.tree.get("models")
     known = list(models) if isinstance(models, dict) else []
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
-        raise UsageError(f"{told}: the society has no model {name!r}; {meant}")
+        raise UsageError(f"{told}: the society has no model {name!r}; {meant(name, known)}")
     kind, colon, value = where.partition(":")
     if "://" in where:
         url, _, model = where.partition("#")
@@ -173,9 +169,9 @@ def _give_model(source: Source, name: str, where: str) -> None:
         source.set(f"models.{name}", {kind: value}, told=told)
     elif _ADDRESS.match(where):
         address, sharp, model = where.partition("#")
-        meant = f"http://{address}{'' if '/' in address else '/v1'}{sharp}{model}"
+        url = f"http://{address}{'' if '/' in address else '/v1'}{sharp}{model}"
         raise UsageError(
-            f"{told}: a server's URL begins with http:// or https://; did you mean --model {name}={meant}?"
+            f"{told}: a server's URL begins with http:// or https://; did you mean --model {name}={url}?"
         )
     else:
         source.set(f"models.{name}", {"embedded": where}, told=told)

@@ -27,10 +27,12 @@ exits with the class's `exit_code`.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _LONGEST = 2000  # characters of a cause
+_SHOWN = 40  # names in a message
 
 
 class NlsomError(Exception):
@@ -53,6 +55,15 @@ def cause_of(error: BaseException) -> str:
     if len(told) > _LONGEST:
         told = f"{told[:_LONGEST]}… ({len(told):,} characters)"
     return f"{type(error).__name__}: {told}" if told else type(error).__name__
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a name that is not known may have meant: the nearest that there is, else all that there are."""
+    names = list(known)
+    if near := difflib.get_close_matches(name, names, 1):
+        return f"did you mean {near[0]!r}?"
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"there are {', '.join(names[:_SHOWN]) or 'none'}{more}"
 
 
 class UsageError(NlsomError):

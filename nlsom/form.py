@@ -57,8 +57,8 @@ class YesNoForm(Frozen):
         return "Answer yes or no only."
 
     def constraint(self) -> Constraint | None:
-        """The two words."""
-        return Constraint(choice=("yes", "no"))
+        """The two words as models begin a reply: held to small letters they are less sure, and right less."""
+        return Constraint(choice=("Yes", "No"))
 
     def read(self, text: str) -> Reading:
         """Finds a yes or a no that the text says plainly."""

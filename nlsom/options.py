@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError, creat
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from nlsom.errors import ConfigError, Fault
+from nlsom.errors import ConfigError, Fault, meant
 from nlsom.source import Path_, Source, Tree, has, inner
 
 _MISSING = inspect.Parameter.empty
@@ -126,9 +125,7 @@ def _unknown(key: str, shape: type[BaseModel] | None) -> str:
     if key in elsewhere:
         return f"unknown key {key!r}: {elsewhere[key]}"
     known = [_written(name, field) for name, field in shape.model_fields.items()] if shape else []
-    near = difflib.get_close_matches(key, known, 1)
-    meant = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}" if known else ""
-    return f"unknown key {key!r}{meant}"
+    return f"unknown key {key!r}" + (f"; {meant(key, known)}" if known else "")
 
 
 _WORDS = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from nlsom.errors import ExtraMissing, NlsomError, PluginError
+from nlsom.errors import ExtraMissing, NlsomError, PluginError, meant
 
 Group = Literal["agents", "models", "tasks", "rules", "scorers", "sets", "societies", "tools"]
 
@@ -45,9 +44,7 @@ def load(group: Group, name: str) -> Any:
     """
     known = installed(group)
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
-        raise PluginError(f"no plugin in {group} is called {name!r}; {meant}")
+        raise PluginError(f"no plugin in {group} is called {name!r}; {meant(name, sorted(known))}")
     point = known[name]
     try:
         found = point.load()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -12,7 +11,7 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
-from nlsom.errors import UsageError
+from nlsom.errors import UsageError, meant
 from nlsom.member import Member
 from nlsom.phase import Ask, Limits, OnError, Until
 from nlsom.rules import TieBreak
@@ -51,10 +50,8 @@ class Seating:
         known = (
             {"everyone"} | {member.name for member in self.members} | {member.role for member in self.members}
         )
-        near = difflib.get_close_matches(selector, sorted(known | set(self.groups)), 1)
-        raise UsageError(
-            f"no member or role is called {selector!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-        )
+        known = sorted(known | set(self.groups))
+        raise UsageError(f"no member or role is called {selector!r}; {meant(selector, known)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from types import MappingProxyType
 from jinja2 import Template as Compiled
 from jinja2 import TemplateError, TemplateSyntaxError, meta, nodes
 
-from nlsom.errors import UsageError
+from nlsom.errors import UsageError, meant
 from nlsom.member import Member
 from nlsom.sandbox import LEFT, Allowance, Sandbox, bounded
 from nlsom.task.base import Task
@@ -141,9 +140,7 @@ class Templates:
                     except UnicodeDecodeError as error:
                         raise UsageError(f"{file}: not UTF-8 text (byte {error.start})") from None
                     return Template.of(text, f"prompt {name!r}")
-        near = difflib.get_close_matches(name, self.names(kind), 1)
-        meant = f"; did you mean {near[0]!r}?" if near else f"; there are {_listed(self.names(kind))}"
-        raise UsageError(f"there is no prompt {name!r} for {kind}{meant}")
+        raise UsageError(f"there is no prompt {name!r} for {kind}; {meant(name, self.names(kind))}")
 
     def names(self, kind: str) -> list[str]:
         """The names of all prompts for tasks of a kind."""

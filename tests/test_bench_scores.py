@@ -302,7 +302,7 @@ def test_what_cannot_be_had_says_why(name):
 
 
 def test_an_unknown_scorer_is_named_with_what_was_probably_meant():
-    with pytest.raises(UsageError, match=r"no scorer 'vqaa'.*did you mean 'vqa'"):
+    with pytest.raises(UsageError, match=r"no scorer is called 'vqaa'.*did you mean 'vqa'"):
         scorer("vqaa")
 
 

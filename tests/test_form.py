@@ -107,7 +107,7 @@ def test_what_a_constraint_lets_through_is_what_is_read(form, text):
 
 def test_constraints_name_labels_words_and_schemas():
     assert ChoiceForm(options=OPTIONS).constraint().choice == ("A", "B", "C")
-    assert YesNoForm().constraint().choice == ("yes", "no")
+    assert YesNoForm().constraint().choice == ("Yes", "No")
     schema = {"type": "object"}
     assert JsonForm(json_schema=schema).constraint().schema == schema
     assert json.dumps(schema) in JsonForm(json_schema=schema).instruct()

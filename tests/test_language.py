@@ -97,7 +97,7 @@ async def test_a_structure_may_hold_among_some_and_all_hear_the_others() -> None
         ("rign", "did you mean 'ring'"),
         ({"ring": {"neighbours": "0"}}, "neighbours"),
         ({"ring": None, "chain": None}, "one structure"),
-        ({"ring": None, "among": "nobody"}, "no member or role 'nobody'"),
+        ({"ring": None, "among": "nobody"}, "no member or role is called 'nobody'"),
     ],
 )
 def test_a_faulty_structure_of_a_phase_is_told(structure: object, told: str) -> None:
@@ -245,7 +245,7 @@ def test_each_right_is_a_switch_of_its_own(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"rights": {"of": "three", "know": "true"}}, "no member or role 'three'"),
+        ({"rights": {"of": "three", "know": "true"}}, "no member or role is called 'three'"),
         ({"rights": {"of": "one", "change": "true"}}, "needs a phase of a `repeat` that asks 'one'"),
         ({"rights": {"of": "one", "vote": "true"}}, "needs somebody who decided without it"),
         ({"rights": {"of": "one", "vot": "true"}}, "did you mean 'vote'"),

@@ -89,7 +89,7 @@ async def test_a_choice_is_always_one_of_the_options_with_its_logprob(model: Emb
         assert reply.logprob <= 0
         assert math.isfinite(reply.logprob)
     yes = await ask(model, "Is the sky blue?", YesNoForm())
-    assert yes.text in ("yes", "no")
+    assert yes.text in ("Yes", "No")
 
 
 async def test_replies_keep_to_their_form(model: Embedded) -> None:

@@ -82,6 +82,14 @@ def test_the_tail_says_who_and_what_and_the_head_does_not():
     assert prompt.text == prompt.head + prompt.tail
 
 
+def test_who_could_not_answer_is_heard_as_such():
+    unsure = make_message("I read no text.", sender="ocr")
+    unsure = unsure.model_copy(update={"said": unsure.said.model_copy(update={"why": "I read no text."})})
+    heard = render(make_turn(heard=[make_message("Two dogs.", sender="eyes"), unsure])).head
+    assert "\neyes (answer, round 1):\n> Two dogs." in heard
+    assert "\nocr (answer, round 1, no answer):\n> I read no text." in heard
+
+
 def test_own_words_that_others_do_not_hear_stand_in_the_tail():
     prompt = render(make_turn(own=[make_message("My view.", sender="ann")], heard=[make_message("Theirs.")]))
     assert "> My view." in prompt.tail

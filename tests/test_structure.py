@@ -245,8 +245,8 @@ def test_unknown_members_in_own_edges_are_all_named_with_what_was_meant() -> Non
     with pytest.raises(ConfigError) as error:
         Edges(edges=(("exprt", "m1"), ("m0", "nobody"))).build(crowd(2))
     assert [str(fault) for fault in error.value.faults] == [
-        "edges.0.0: no member or role 'exprt'; did you mean 'expert'?",
-        "edges.1.1: no member or role 'nobody'; roles here: expert",
+        "edges.0.0: no member or role is called 'exprt'; did you mean 'expert'?",
+        "edges.1.1: no member or role is called 'nobody'; there are expert, m0, m1",
     ]
 
 

@@ -62,7 +62,7 @@ def test_the_models_of_the_shipped_set_share_one_gpu():
 
 
 def test_a_profile_that_is_not_shipped_gets_the_nearest_name():
-    with pytest.raises(UsageError, match=r"no profile 'smal-vlm': did you mean 'small-vlm'\?"):
+    with pytest.raises(UsageError, match=r"no profile 'smal-vlm'; did you mean 'small-vlm'\?"):
         load("smal-vlm")
 
 

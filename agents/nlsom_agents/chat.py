@@ -41,7 +41,7 @@ class Chat:
     @property
     def identity(self) -> str:
         """Agent, model and sampling settings."""
-        return f"{self.name}/1 {self.model.identity} {self._settings.model_dump_json()}"
+        return f"{self.name}/2 {self.model.identity} {self._settings.model_dump_json()}"
 
     def _prompt(self, turn: Turn) -> Prompt:
         prompt = render(turn)

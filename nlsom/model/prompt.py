@@ -52,7 +52,9 @@ def _block(message: Message, *, answers_only: bool) -> str:
     said = message.said
     words = said.answer if answers_only and said.answer is not None else said.text
     sure = "" if said.confidence is None else f", confidence {said.confidence:.2f}"
-    return f"\n{plain(message.sender)} ({message.label}, round {message.round}{sure}):\n{quote(words)}\n"
+    # Else the last of several who cannot tell is believed more than the one before who can.
+    none = "" if said.why is None else ", no answer"
+    return f"\n{plain(message.sender)} ({message.label}, round {message.round}{sure}{none}):\n{quote(words)}\n"
 
 
 def _blocks(messages: Iterable[Message], *, answers_only: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -10,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, SerializeAsAny, ValidationError, WithJsonSchema
 
-from nlsom.errors import UsageError
+from nlsom.errors import UsageError, meant
 from nlsom.structure.among import Among
 from nlsom.structure.custom import Edges
 from nlsom.structure.generated import Random, RandomDag, ScaleFree, SmallWorld
@@ -75,9 +74,7 @@ def shape_of(given: Given) -> Shape:
         )
     ((name, options),) = rest.items()
     if name not in STRUCTURES:
-        near = difflib.get_close_matches(name, STRUCTURES, 1)
-        meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(STRUCTURES)}"
-        raise UsageError(f"no structure is called {name!r}; {meant}")
+        raise UsageError(f"no structure is called {name!r}; {meant(name, STRUCTURES)}")
     return Shape(name, STRUCTURES[name], options or {}, (among,) if isinstance(among, str) else tuple(among))
 
 

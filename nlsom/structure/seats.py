@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-from nlsom.errors import ConfigError, Fault
+from nlsom.errors import ConfigError, Fault, meant
 from nlsom.member import Member
 
 
@@ -35,9 +34,8 @@ class Seats:
             return ()
         found = named or role
         if found is None:
-            near = get_close_matches(selector, [*self._named, *self._roles], n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"roles here: {', '.join(self._roles)}"
-            self.fault(where, f"no member or role {selector!r}; {known}")
+            known = [*self._roles, *self._named]
+            self.fault(where, f"no member or role is called {selector!r}; {meant(selector, known)}")
             return ()
         return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 
 from nlsom import plugins
@@ -12,7 +11,7 @@ from nlsom.bench.scores.caption import Captions, Similarity
 from nlsom.bench.scores.choice import Circular
 from nlsom.bench.scores.contract import Pair, PerSample, Score, Scorer, Totals
 from nlsom.bench.scores.pope import Pope
-from nlsom.errors import Unavailable, UsageError
+from nlsom.errors import Unavailable, UsageError, meant
 
 __all__ = ["SCORERS", "Pair", "Score", "Scorer", "Similarity", "Totals", "scorer"]
 
@@ -57,7 +56,5 @@ def scorer(name: str) -> Scorer:
         return SCORERS[key]
     known = [*SCORERS, *sorted(plugins.installed("scorers"))]
     if name not in known:
-        close = get_close_matches(key, known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"no scorer {name!r} (there are {', '.join(known)}){hint}")
+        raise UsageError(f"no scorer is called {name!r}; {meant(key, known)}")
     return plugins.load("scorers", name)()

@@ -6,7 +6,6 @@ A set that a package brings is a `Spec` under the entry point group `nlsom.sets`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,7 +14,7 @@ from nlsom.bench.sets import captioning, multiple_choice, open_ended
 from nlsom.bench.sets.convert import Caption, Question
 from nlsom.bench.sets.loader import SampleSet, open_set
 from nlsom.bench.sets.spec import Files, Hub, Spec
-from nlsom.errors import PluginError, UsageError
+from nlsom.errors import PluginError, UsageError, meant
 
 __all__ = [
     "SETS", "Caption", "Files", "Hub", "Question", "SampleSet", "Spec", "load_set", "open_set", "set_named",
@@ -43,9 +42,7 @@ def set_named(name: str) -> Spec:
     if (spec := SETS.get(name.casefold())) is not None:
         return spec
     if name not in plugins.installed("sets"):
-        close = get_close_matches(name.casefold(), set_names(), n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"no set {name!r} (there are {', '.join(set_names())}){hint}")
+        raise UsageError(f"no set is called {name!r}; {meant(name.casefold(), set_names())}")
     found = plugins.load("sets", name)
     if not isinstance(found, Spec):
         raise PluginError(f"{name!r} (of sets) is {type(found).__name__}, not a Spec")

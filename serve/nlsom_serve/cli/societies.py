@@ -81,6 +81,8 @@ def show(society: SocietyName, model: Models = None, set: Overrides = None, json
     for name, of in models.items():
         what = ", ".join(f"{key} {value}" for key, value in of.items() if key != "optional")
         out.print(escape(f"model {name}: {what or f'none; --model {name}=URL gives one'}"), soft_wrap=True)
+    if models:
+        out.print()
     for line in told["phases"]:
         out.print(escape(line), soft_wrap=True)
     out.print(escape(told["verdict"]), soft_wrap=True)

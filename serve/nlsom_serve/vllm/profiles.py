@@ -12,7 +12,6 @@ A file holds one server, or a set of servers that are started together:
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ from typing import Annotated, Any, Literal, cast
 import yaml
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveFloat, ValidationError
 
-from nlsom.errors import ConfigError, Fault, UsageError
+from nlsom.errors import ConfigError, Fault, UsageError, meant
 from nlsom.home import home
 from nlsom.message import Frozen
 from nlsom_serve.vllm.shape import Shape
@@ -140,13 +139,9 @@ def load(spec: str) -> tuple[Profile, ...]:
             raise UsageError(f"no profile {source}: no such file")
         return _read(path.read_text(), path.absolute(), wanted or path.stem)
     if source not in shipped():
-        near = difflib.get_close_matches(source, shipped(), n=1)
-        hint = (
-            f"did you mean {near[0]!r}?"
-            if near
-            else f"there are {', '.join(shipped())}, and paths of YAML files"
+        raise UsageError(
+            f"no profile {source!r}; {meant(source, shipped())} (a file needs its ending: .yaml)"
         )
-        raise UsageError(f"no profile {source!r}: {hint}")
     with resources.as_file(resources.files("nlsom_serve") / "profiles" / f"{source}.yaml") as path:
         return _read(path.read_text(), path, wanted or source)
 
@@ -241,8 +236,7 @@ def _faults(error: ValidationError, kind: type[Frozen], marks: Mapping[Key, str]
         key = each["loc"]
         what = each["msg"]
         if each["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(str(key[-1]), known, n=1)
-            what = "unknown key" + (f"; did you mean {near[0]!r}?" if near else "")
+            what = f"unknown key; {meant(str(key[-1]), known)}"
         found.append(Fault(_where(marks, path, key), f"{'.'.join(map(str, key))}: {what}"))
     return found
 

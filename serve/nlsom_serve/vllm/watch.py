@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import difflib
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -13,7 +12,7 @@ from typing import Literal
 
 import httpx
 
-from nlsom.errors import ModelUnavailable, UsageError
+from nlsom.errors import ModelUnavailable, UsageError, meant
 from nlsom_serve.vllm import log, ports, state
 from nlsom_serve.vllm.metrics import Metrics
 from nlsom_serve.vllm.state import Server
@@ -179,8 +178,7 @@ async def logs(name: str, *, follow: bool = False) -> AsyncGenerator[str]:
     path = state.path_of(name).with_suffix(".log")
     if not path.is_file():
         known = [file.stem for file in state.folder().glob("*.log")]
-        near = difflib.get_close_matches(name, known, n=1)
-        raise UsageError(f"no log of {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        raise UsageError(f"no log of {name!r}; {meant(name, known)}")
     at = 0
     while True:
         alive = follow and any(s.name == name for s in await asyncio.to_thread(state.servers))
