@@ -12,7 +12,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from nlsom.message import Approval, Ballot, Choice, Frozen, Ranking, Scores
-from nlsom.reading import read_choice
+from nlsom.reading import clean, read_choice
+from nlsom.reading.mention import find_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,13 @@ def _literal(text: str) -> str:
     return re.sub(r"[\\.^$*+?{}\[\]|()/]", r"\\\g<0>", text)
 
 
+_REFUSES = re.compile(
+    r"\b(?:not|no|nor|neither|never|none|except|without|but|reject\w*|exclud\w*|wrong|incorrect)\b|n't\b",
+    re.I,
+)
+"""Words with which a text that lists what is accepted may name what is not."""
+
+
 def _tokens(labels: Sequence[str]) -> int:
     """Room for so many labels with separators, in tokens."""
     return sum(4 + len(label) // 3 for label in labels)
@@ -88,10 +96,25 @@ class _OptionsForm(Frozen):
         return f"Options: {', '.join(' '.join(option.split()) for option in self.options)}."
 
     def found(self, text: str) -> list[str]:
-        """The options whose labels stand in a text, in order, each once."""
+        """The options whose labels stand in a cleaned text, in order, each once.
+
+        Among other words, the article "A" and the pronoun "I" are no labels.
+        """
         labels = dict(zip(self.labels, self.options, strict=True))
-        any_label = "|".join(map(_literal, sorted(labels, key=len, reverse=True)))
-        return list(dict.fromkeys(labels[at] for at in re.findall(rf"(?<!\w)(?:{any_label})(?!\w)", text)))
+        any_label = self.any_label()
+        if self.named or re.fullmatch(rf"\W*{any_label}(?:\W+(?:(?:and|then)\W+)?{any_label})*\W*", text):
+            return list(dict.fromkeys(labels[at] for at in re.findall(any_label, text)))
+        mentions = find_labels(text, self.labels, ())
+        sure = (one for one in mentions if one.kind != "lower" or self.labels[one.at].isdigit())
+        return list(dict.fromkeys(self.options[one.at] for one in sure))
+
+    def cleaned(self, text: str) -> str:
+        """A reply without its dress; where names are looked for, as it is: they may look like dress."""
+        return text if self.named else clean(text)
+
+    def any_label(self) -> str:
+        """A regular expression for one label that stands as a word."""
+        return rf"(?<!\w)(?:{'|'.join(map(_literal, sorted(self.labels, key=len, reverse=True)))})(?!\w)"
 
     def pattern(self) -> str:
         """A regular expression for one label."""
@@ -154,9 +177,12 @@ class ApprovalForm(_OptionsForm):
 
     def read(self, text: str) -> Reading:
         """Reads labels; a plain `none` approves of nothing, and anything else is no ballot."""
+        text = self.cleaned(text)
         found = self.found(text)
         if not found and text.strip().strip(".").casefold() != "none":
             return Reading(None, "no option is named")
+        if found and _REFUSES.search(text):
+            return Reading(None, "it may name options that it does not accept")
         approved = tuple(option for option in self.options if option in found)
         return Reading(approved[0] if len(approved) == 1 else None, "approvals", Approval(approved=approved))
 
@@ -185,8 +211,13 @@ class RankingForm(_OptionsForm):
         return Constraint(regex=f"({label})( > ({label})){{{len(self.options) - 1}}}")
 
     def read(self, text: str) -> Reading:
-        """Reads labels in order; the first place of each counts, and what is left out is tied for last."""
-        ranking = tuple(self.found(text))
+        """Reads labels in order; the first place of each counts, and what is left out is tied for last.
+
+        Of a longer text the last ranking that is written with `>` counts.
+        """
+        text = self.cleaned(text)
+        chain = rf"{self.any_label()}(?:\W{{0,8}}[>=≻→]\W{{0,8}}{self.any_label()})+"
+        ranking = tuple(self.found((re.findall(chain, text) or [text])[-1]))
         if len(ranking) < min(2, len(self.options)):
             return Reading(None, "fewer than two options are ranked")
         why = "a ranking" if len(ranking) == len(self.options) else "a ranking of some options"
@@ -221,7 +252,7 @@ class ScoresForm(_OptionsForm):
         labels = dict(zip(self.labels, self.options, strict=True))
         scores: dict[str, float] = {}
         score = rf"(?<!\w)({self.pattern()})\s*[=:]\s*(-?\d+(?:\.\d+)?)"
-        for label, number in re.findall(score, text):
+        for label, number in re.findall(score, self.cleaned(text)):
             scores.setdefault(labels[label], float(number))
         if not scores:
             return Reading(None, "no option is scored")

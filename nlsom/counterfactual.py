@@ -23,6 +23,7 @@ from nlsom.program import Program, Rounds
 from nlsom.society import Society
 from nlsom.task import Task
 from nlsom.trace.contract import Header, History, Record, Trace
+from nlsom.trace.stored import read_stored
 from nlsom.turn import Turn
 
 
@@ -57,7 +58,7 @@ def built_from(header: Header) -> Built:
 def task_of(header: Header) -> Task:
     """The task of a stored mindstorm."""
     kind: type[Task] = plugins.load("tasks", header.kind)
-    return kind.model_validate_json(json.dumps(header.task))
+    return read_stored(kind, json.dumps(header.task))
 
 
 def vary(

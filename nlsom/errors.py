@@ -15,7 +15,7 @@ exits with the class's `exit_code`.
     │   └── WorkerLost            the worker that answered for a member is gone, and no other hosts it
     ├── ModelError                a model answered with an error of its own
     │   └── PromptTooLong         the prompt does not fit the model's context
-    ├── AgentFailed               an agent on another machine raised an error of its own
+    ├── AgentFailed               an agent raised an error of its own, elsewhere
     ├── WorkerRefused             a worker's society, agent or version is not the caller's
     ├── UnknownAddress            no agent is hosted at that address
     ├── DeadlineExceeded          a turn was not answered in time
@@ -31,6 +31,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+_LONGEST = 2000  # characters of a cause
 _SHOWN = 40  # names in a message
 
 
@@ -49,8 +50,10 @@ def words_of(error: BaseException) -> str:
 
 
 def cause_of(error: BaseException) -> str:
-    """Why something failed: the error's class, and what it says of itself."""
+    """Why something failed: the error's class, and what it says of itself; some say whole web pages."""
     told = words_of(error)
+    if len(told) > _LONGEST:
+        told = f"{told[:_LONGEST]}… ({len(told):,} characters)"
     return f"{type(error).__name__}: {told}" if told else type(error).__name__
 
 
@@ -127,7 +130,7 @@ class WorkerLost(Unavailable):
 
 
 class AgentFailed(NlsomError):
-    """An agent on another machine raised an error of its own; its class is named as it was there."""
+    """An agent raised an error of its own elsewhere; its class is named as it was there."""
 
 
 class WorkerRefused(NlsomError):

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 
+from pydantic import NonNegativeInt
 from pydantic_core import to_json
 
-from nlsom.message import Message
+from nlsom.message import Frozen, Message
 from nlsom.program import Program
 from nlsom.task import Task
 from nlsom.trace.contract import PAUSE, Header, History, Kind, Record, Trace
+from nlsom.trace.stored import read_stored
 from nlsom.turn import Turn
 from nlsom.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
+class Closing(Frozen):
     """That a phase ended early.
 
     Attributes:
         reason: Why.
         asked: How many had been asked by then, where members are asked in turn.
         in_flight: Calls of members that were cut off after they had been asked, by name.
+        counted: Who counted, for those who read the trace.
     """
 
     reason: str
-    asked: int | None = None
-    in_flight: Mapping[str, int] = field(default_factory=dict[str, int])
+    asked: NonNegativeInt | None = None
+    in_flight: dict[str, NonNegativeInt] = {}
+    counted: tuple[str, ...] = ()
 
 
 class Journal:
@@ -85,8 +86,7 @@ class Journal:
         record = self._history.closed.get((phase, round, alone))
         if record is None:
             return None
-        told = json.loads(record.body)
-        return Closing(told["reason"], told.get("asked"), told.get("in_flight", {}))
+        return read_stored(Closing, record.body)
 
     async def outcomes(
         self, turns: Iterable[Turn], *, failures: bool, elsewhere: bool
@@ -160,14 +160,9 @@ class Journal:
         """
         if self._trace is None:
             return
-        told: dict[str, object] = {"reason": closing.reason, "counted": list(counted)}
-        if closing.asked is None:
-            told["in_flight"] = closing.in_flight
-        else:
-            told["asked"] = closing.asked
-        self._append(
-            Record(self._mindstorm, "closed", member=alone, phase=phase, round=round, body=to_json(told))
-        )
+        told = closing.model_copy(update={"counted": tuple(counted)})
+        body = told.model_dump_json(exclude_unset=True).encode()
+        self._append(Record(self._mindstorm, "closed", member=alone, phase=phase, round=round, body=body))
 
     def _append(self, record: Record) -> None:
         assert self._trace is not None

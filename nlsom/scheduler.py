@@ -193,7 +193,7 @@ class Scheduler:
                 break
             if earlier is None and (reason := storm.enough(step, form, said, waiting)) is not None:
                 storm.saved += len(waiting)
-                closing = Closing(reason, asked=len(step.who) - len(waiting))
+                closing = Closing(reason=reason, asked=len(step.who) - len(waiting))
                 counted = [self._program.names[at] for at in step.who if at in said]
                 self._journal.tell_closing(closing, step.name, number, "", counted)
                 await self._journal.durable()

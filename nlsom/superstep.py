@@ -17,7 +17,7 @@ from nlsom.meters import Meters
 from nlsom.program import Step
 from nlsom.tool import has_effects
 from nlsom.trace.contract import Kind, Record
-from nlsom.trace.stored import read_stored
+from nlsom.trace.stored import read_stored, read_words
 from nlsom.turn import Turn
 from nlsom.underway import Underway
 from nlsom.verdict import Abstention
@@ -149,7 +149,7 @@ class Superstep:
             self._heard(at, turn, said, record.body, again=True)
             storm.budget.take(Cost(said.usage.calls, said.usage.tokens))
         elif record.kind == "abstained":
-            cause = record.body.decode()
+            cause = read_words(record.body)
             if cause.startswith(REFUSED):
                 storm.cut = cause.removeprefix(REFUSED)
             else:
@@ -343,7 +343,7 @@ class Superstep:
                 storm.saved += 1
                 self._meters.settle(at, Cost())
         counted = [turn.member.name for at, turn in self._turns if at in self.messages]
-        closing = Closing(reason, in_flight=self._in_flight)
+        closing = Closing(reason=reason, in_flight=self._in_flight)
         storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
         await storm.journal.durable()
 

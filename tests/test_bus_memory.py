@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from nlsom.bus import MemoryBus
-from nlsom.testing.agents import Hanging, Saying
+from nlsom.errors import AgentFailed, BusClosed
+from nlsom.testing.agents import Failing, Hanging, Saying
 from nlsom.testing.bus import BusContract, until
 from nlsom.testing.turns import make_turn
 
@@ -45,6 +46,14 @@ async def test_a_caller_that_was_told_the_bus_is_closed_can_go_on():
     await until(lambda: agent.asked == 1)
     await bus.close()
     assert await asking == "BusClosed"
+
+
+async def test_another_bus_that_is_closed_is_a_failure_of_the_agent():
+    bus = MemoryBus()
+    await bus.host("ann", Failing(BusClosed("the NATS server is gone")))
+    with pytest.raises(AgentFailed, match="BusClosed: the NATS server is gone"):
+        await bus.request(make_turn(), to="ann")
+    await bus.close()
 
 
 async def test_a_time_out_of_the_agent_itself_is_no_deadline():

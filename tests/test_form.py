@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from nlsom.form import (
+    ApprovalForm,
     ChoiceForm,
     Constraint,
     GrammarForm,
@@ -63,6 +64,18 @@ def test_up_to_26_options_have_letters_and_more_have_numbers():
         (NumberForm(), "2 or 3", None),
         (RankingForm(options=OPTIONS), "B > A > C", "dog"),
         (RankingForm(options=OPTIONS), "B", None),
+        (RankingForm(options=OPTIONS), "A ranking: B > A > C", "dog"),
+        (RankingForm(options=OPTIONS), "Of A, B and C, I say C > A. No: B > C > A.", "dog"),
+        (RankingForm(options=OPTIONS), "Ｂ ＞ Ａ ＞ Ｃ", "dog"),
+        (RankingForm(options=tuple("abcdefghij")), "I think B > A", "b"),
+        (RankingForm(options=tuple("abcdefghij")), "I > B > A", "i"),
+        (ApprovalForm(options=OPTIONS), "B is fine.", "dog"),
+        (ApprovalForm(options=OPTIONS), "A dog is fine.", None),
+        (ApprovalForm(options=OPTIONS), "I accept B but not A", None),
+        (ApprovalForm(options=OPTIONS), "not B", None),
+        (ApprovalForm(options=tuple("abcdefghij")), "I accept B", "b"),
+        (ApprovalForm(options=tuple("abcdefghij")), "I", "i"),
+        (ScoresForm(options=OPTIONS), "**A**: 7, **B**: 9", "dog"),
         (ScoresForm(options=OPTIONS), "A=1, B=9, C=2", "dog"),
         (ScoresForm(options=OPTIONS), "A=1, B=99", None),
         (ScoresForm(options=OPTIONS), "none", None),

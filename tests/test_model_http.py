@@ -717,3 +717,17 @@ async def test_a_server_that_is_down_is_left_alone_for_a_while():
             for n in range(20):
                 await ask(model, f"{n} is a number")
             assert [replica.failures for replica in model._exchange.replicas] == [1, 0]
+
+
+def test_a_model_serves_one_event_loop_after_the_other_also_where_several_open_it_at_once():
+    model = HttpModel("http://127.0.0.1:9/v1", retries=0)
+
+    async def opened():
+        async with model:
+            pass
+
+    async def several():
+        return await asyncio.gather(*(opened() for _ in range(3)), return_exceptions=True)
+
+    for _ in range(2):
+        assert {type(error) for error in asyncio.run(several())} == {ModelUnavailable}

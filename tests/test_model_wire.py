@@ -104,6 +104,7 @@ def answer(content, **choice) -> bytes:
         ([0.0001], 0.0),
         ([float("-inf")], None),
         ([float("nan")], None),
+        ([-(10**400)], None),
         ([None], None),
         ([], None),
     ],
@@ -120,6 +121,16 @@ def test_a_message_without_content_is_an_empty_reply():
     body = json.dumps({"choices": [{"message": {"content": None, "reasoning_content": "B?"}}]}).encode()
     completion, cut = read_completion(body, CHOICE, 0.0)
     assert (completion.text, completion.logprob, cut) == ("", None, False)
+
+
+def test_a_refusal_in_a_field_of_its_own_is_what_the_model_said():
+    body = json.dumps({"choices": [{"message": {"content": None, "refusal": "I can't help."}}]}).encode()
+    assert read_completion(body, CHOICE, 0.0)[0].text == "I can't help."
+
+
+def test_a_number_of_tokens_that_can_be_none_is_not_counted():
+    body = json.dumps({"choices": [{"message": {"content": "A"}}], "usage": {"prompt_tokens": 10**400}})
+    assert read_completion(body.encode(), CHOICE, 0.0)[0].usage.prompt_tokens == 0
 
 
 @given(st.text(alphabet="ab \n"), st.text(alphabet="ab"))

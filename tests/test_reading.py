@@ -70,6 +70,15 @@ def test_a_reply_says_yes_or_no_only_where_it_does(reply, expected):
         ("no idea", False, None),
         ("", False, None),
         ("Answer: **7**", False, "7"),
+        ("two hundred", False, None),
+        ("twenty-two hundred of them", False, None),
+        ("Answer: 3 million", False, None),
+        ("Answer: 3\nOf one hundred.", False, "3"),
+        ("minus five", False, "-5"),
+        ("It is negative 12.", False, "-12"),
+        ("7 minus 5 = 2", False, "2"),
+        ("٣", False, "3"),
+        ("१२", False, "12"),
     ],
 )
 def test_the_one_number_of_a_reply_is_read(reply, decimals, expected):

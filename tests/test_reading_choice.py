@@ -766,6 +766,12 @@ def test_of_a_reply_that_goes_in_circles_the_last_mentions_are_weighed(circle, m
     assert weighed == [200]
 
 
+@pytest.mark.parametrize(("reply", "index"), [("(ı)", None), ("İ", None), ("ı. seçenek", None), ("(i)", 8)])
+def test_letters_that_are_alike_in_other_alphabets_are_no_labels(reply, index):
+    options = [f"animal {n}" for n in range(12)]
+    assert read_choice(reply, options, tuple(string.ascii_uppercase[:12]))[0] == index
+
+
 @pytest.mark.parametrize("opened", ["<b>", r"\(", "<p>", r"\["])
 def test_what_is_opened_again_and_again_is_not_searched_to_its_end_each_time(opened):
     # Ten seconds and more, if it were.

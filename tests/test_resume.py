@@ -20,9 +20,9 @@ from nlsom.budget import Cost
 from nlsom.errors import TraceError
 from nlsom.message import Said, Usage
 from nlsom.phase import Ask, Inline, Limits, Repeat, Until
-from nlsom.testing.agents import panel
+from nlsom.testing.agents import Failing, Hanging, Saying, panel
 from nlsom.trace import MemoryTrace, SqliteTrace
-from nlsom.trace.contract import Record
+from nlsom.trace.contract import Record, lines
 from nlsom.turn import Turn
 
 CHOICES = ("cat", "dog")
@@ -269,6 +269,30 @@ class TestRetryFailed:
         first, second, asked_again, _ = await twice(phases, slow=frozenset({"m1"}), retry=True)
         assert plain(first) == plain(second)
         assert not asked_again
+
+
+class TestDamage:
+    @pytest.mark.parametrize("kind", ["closed", "replied", "abstained", "cancelled", "verdict"])
+    @pytest.mark.parametrize("body", [b"", b"null", b"{}", b"\xff", b'{"reason":5}', b"[" * 100_000])
+    async def test_a_record_that_somebody_else_wrote_is_told_of_or_not_needed(self, kind, body):
+        trace = MemoryTrace()
+        agents = [Saying("cat"), Failing(), Saying("cat"), Hanging()]
+        phases = (Ask(ask="everyone", prompt=Inline(text="Vote."), label="ballot", form="answer", wait=2),)
+        async with panel(agents, phases, trace=trace) as one:
+            storm = (await one.ask("What?", choices=CHOICES)).mindstorm
+            stored = trace._records[storm]
+            at = next(n for n, record in enumerate(stored) if record.kind == kind)
+            stored[at] = stored[at]._replace(body=body)
+            (again,) = await asyncio.gather(one.ask("What?", choices=CHOICES), return_exceptions=True)
+            if isinstance(again, BaseException):
+                assert isinstance(again, TraceError)
+                assert "cannot be read" in str(again)
+            else:
+                assert again.answer == "cat"
+            told = [record async for record in trace.records(storm)]
+            if body not in (b"", b"null", b"{}", b'{"reason":5}') and kind not in ("abstained", "cancelled"):
+                with pytest.raises(TraceError, match="cannot be read"):
+                    list(lines(trace._headers[storm], told))
 
 
 class TestReuse:

@@ -452,6 +452,11 @@ class TestFailures:
         assert len(agents[0].turns[1].heard) == 2
         verdict.model_dump_json().encode()
 
+    async def test_the_cause_of_an_abstention_is_no_book(self):
+        verdict, _ = await storm(panel([Failing(RuntimeError("<html>" * 100_000)), Saying("yes")]))
+        assert len(verdict.abstained[0].cause) < 2100
+        assert verdict.abstained[0].cause.endswith("(600,000 characters)")
+
     async def test_a_trace_that_cannot_be_written_stops_the_mindstorm_with_its_error(self):
         class Full(MemoryTrace):
             def append(self, record):

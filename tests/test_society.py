@@ -10,6 +10,7 @@ from nlsom.errors import ConfigError, NlsomError, UsageError
 from nlsom.phase import Ask, Inline, Repeat, Until
 from nlsom.task import CaptionTask, VqaTask
 from nlsom.testing.agents import Saying, panel
+from nlsom.trace import MemoryTrace
 
 
 class Opened(Saying):
@@ -149,6 +150,15 @@ def test_phases_of_one_label_have_names_of_their_own():
     society = panel([Saying("yes")], (ask(), ask(), ask(name="ballot#2"), ask()))
     names = [step.name for step in society.program.steps]
     assert len(set(names)) == 4
+
+
+async def test_half_a_surrogate_pair_in_any_part_of_a_task_breaks_nothing():
+    async with panel([Saying("yes")], trace=MemoryTrace()) as society:
+        odd = "a\ud800"
+        extra = {odd: {odd: [odd, 1, None, 0.5]}}
+        task = await society.make_task(odd, choices=[odd, "yes"], context=odd, extra=extra)
+        assert task.extra == {"a\ufffd": {"a\ufffd": ["a\ufffd", 1, None, 0.5]}}
+        assert (await society.ask(task)).answer == "yes"
 
 
 async def test_a_choice_that_is_there_twice_is_refused_since_no_vote_could_tell_which():

@@ -181,6 +181,36 @@ async def test_whoever_comes_after_it_was_closed_opens_nothing_again(tmp_path):
         assert [one.mindstorm async for one in trace.mindstorms()] == [header().mindstorm]
 
 
+async def test_once_what_was_in_its_way_is_gone_it_goes_on_and_who_may_have_lost_something_ends(tmp_path):
+    path = tmp_path / "run.sqlite"
+    trace = SqliteTrace(path, patience=0.05)
+    await trace.open(header("one"))
+    await trace.durable()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    trace.append(record("lost", mindstorm="one"))
+    with pytest.raises(TraceError, match="locked"):
+        await trace.durable()
+    with pytest.raises(TraceError, match="locked"):
+        await trace.open(header("two"))
+    holder.rollback()
+    holder.close()
+    waiting = asyncio.create_task(trace.open(header("one")))
+    await asyncio.sleep(0)
+    await trace.open(header("two"))
+    trace.append(record("kept", mindstorm="two"))
+    with pytest.raises(TraceError, match="locked"):
+        trace.append(record("after the loss", mindstorm="one"))
+    trace.leave("one")
+    assert (await waiting).outcomes == {}
+    trace.append(record("anew", mindstorm="one"))
+    await trace.close()
+    async with SqliteTrace(path) as again:
+        assert await again.verify() == []
+        assert [one.key async for one in again.records("one")] == [record("anew").key]
+        assert [one.key async for one in again.records("two")] == [record("kept").key]
+
+
 FULL = """
 import asyncio, resource, signal, sys
 from nlsom.errors import TraceError

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nlsom.agent import Agent, identity
-from nlsom.errors import BusClosed, DeadlineExceeded, NlsomError, UnknownAddress, UsageError
+from nlsom.errors import AgentFailed, BusClosed, DeadlineExceeded, NlsomError, UnknownAddress, UsageError
 from nlsom.event import Event, Lagged
 from nlsom.message import Said
 from nlsom.turn import Turn
@@ -70,6 +70,9 @@ class MemoryBus:
                 task.uncancel()
                 raise BusClosed(f"the bus was closed while {to!r} was asked") from None
             raise
+        except BusClosed as error:
+            # Another's, such as that of a society that the agent asks: to whoever asked the agent it failed.
+            raise AgentFailed(f"BusClosed: {error}") from error
         finally:
             self._waiting.discard(task)
 

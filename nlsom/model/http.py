@@ -119,6 +119,7 @@ class HttpModel:
             proxy=proxy,
         )
         self._where = ", ".join(urls)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._opening = asyncio.Lock()
         self._users = 0
         self._served: Served | None = None
@@ -153,6 +154,9 @@ class HttpModel:
             ModelUnavailable: None of them answers, or the key is refused.
             UsageError: They serve no such model, or not one.
         """
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # a lock belongs to one event loop; a model may serve one after the other
+            self._loop, self._opening = loop, asyncio.Lock()
         async with self._opening:
             if self._served is None:
                 await self._exchange.open()

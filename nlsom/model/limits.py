@@ -209,8 +209,8 @@ def retry_after(header: str | None, *, now: datetime | None = None) -> float | N
         return float(text[:9])
     try:
         when = parsedate_to_datetime(text)
-    except ValueError:
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):  # no date, or one beyond all calendars
         return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())

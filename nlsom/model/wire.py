@@ -20,6 +20,9 @@ Constraints = Literal["vllm", "json_schema", "none"]
 JSON Schema (for JSON forms only), or not at all."""
 
 
+_MOST = 1e12  # beyond it, a number of tokens or a logarithm of a probability is none
+
+
 class MalformedError(Exception):
     """A body that is not what the OpenAI API answers; says what is wrong with it."""
 
@@ -102,7 +105,8 @@ def read_completion(body: bytes, constraint: Constraint | None, seconds: float) 
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         raise MalformedError("`choices[0].message.content` is not a text")
-    text = without_thinking(content or "")
+    refusal = message.get("refusal")  # in the model's words, in place of the content
+    text = without_thinking(content or (refusal if isinstance(refusal, str) else ""))
     logprob = None
     if constraint is not None and constraint.choice is not None and text in constraint.choice:
         logprob = _logprob(choice.get("logprobs"))
@@ -228,7 +232,7 @@ def _logprob(told: Any) -> float | None:
     total = 0.0
     for token in cast("list[Any]", tokens):
         value = cast("dict[str, Any]", token).get("logprob") if isinstance(token, dict) else None
-        if not isinstance(value, int | float):
+        if not isinstance(value, int | float) or abs(value) > _MOST:
             return None
         total += value
     return min(0.0, total) if math.isfinite(total) else None
@@ -248,7 +252,7 @@ def _usage(told: Any, seconds: float) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
+    return value if isinstance(value, int) and 0 <= value <= _MOST else None
 
 
 def object_in(body: bytes) -> dict[str, Any]:

@@ -18,6 +18,7 @@ _TEX_MATH = re.compile(r"\$\$?([^$\d][^$]*)\$\$?|\\[(\[](.{0,500}?)\\[)\]]", re.
 _STRUCK = re.compile(r"~~.*?~~", re.S)
 _LINE_START = re.compile(r"^[ \t]*(?:#{1,6}(?=[ \t])|>(?=[ \t])|[-*•+](?=[ \t]))[ \t]*", re.M)
 _EMPHASIS = re.compile(r"`+|(?<![^\W_])[*_]+(?=\S)|(?<=\S)[*_]+(?![^\W_])|\*\*")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": "-"})
 
 
@@ -26,9 +27,11 @@ def clean(text: str) -> str:
     r"""A reply without its dress; words, case and lines stay as they were.
 
     Thinking goes, also thinking that was cut off; so does what is struck through. `\boxed{B}` and
-    `<answer>B</answer>` become a line `Answer: B`. Compatibility characters become plain ones (NFKC).
+    `<answer>B</answer>` become a line `Answer: B`. Compatibility characters become plain ones (NFKC), and
+    digits of all scripts those from 0 to 9.
     """
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
+    text = _OTHER_DIGIT.sub(lambda found: str(int(found[0])), text)
     text = _THOUGHT.sub("", _THINKING.sub(" ", text))
     text = _TOKENS.sub(" ", _MARKUP.sub(r"\2", text))
     text = _TEX_TEXT.sub(r"\1", text)

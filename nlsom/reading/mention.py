@@ -16,7 +16,7 @@ _NOT_AFTER_ARTICLE = (
     r"(?:is|was|are|were|isn't|because|since|as|and|or|but|seems|appears|fits|looks|matches|would|will|does|doesn't|can|"
     r"can't|cannot|could|must|should|here|not|which|due|based|for|from|with|in|on|by|to|so|then|it|this|that|has|given)\b"
 )
-_LETTER_A = re.compile(rf"\s*(?:$|[.,:;!?()\[\]}}>/&+=\n\"-]|{_NOT_AFTER_ARTICLE})", re.I)
+_LETTER_A = re.compile(rf"\s*(?:$|[.,:;!?()\[\]}}>/&+=\n\"、≻→-]|{_NOT_AFTER_ARTICLE})", re.I)
 _LETTER_I = re.compile(r"\s*(?:$|[.:;!?)\]}>\n\"]|,\s*(?:because|since)\b)", re.I)
 _LOWER = re.compile(r"\s*(?:$|[.,:;!?()\]}>\n\"]|-\s|(?:because|since|is|as|and|or|for|here)\b)", re.I)
 
@@ -98,8 +98,8 @@ def find_labels(plain: str, labels: Sequence[str], texts: Sequence[Mention]) -> 
     names = "|".join(sorted(map(re.escape, labels), key=len, reverse=True))
     index = {label.casefold(): at for at, label in enumerate(labels)}
     pattern = re.compile(
-        rf"(?P<marked>[(\[{{<【]\s*(?:option |choice |answer |letter )?(?P<inner>{names})\s*[)\]}}>】])"
-        rf"|(?<![{WORD}'_$\\-])(?P<bare>{names})(?![{WORD}'_-]|\.\w)",
+        rf"(?P<marked>[(\[{{<【]\s*(?:option |choice |answer |letter )?(?P<inner>(?a:{names}))\s*[)\]}}>】])"
+        rf"|(?<![{WORD}'_$\\-])(?P<bare>(?a:{names}))(?![{WORD}'_-]|\.\w)",
         re.I,
     )
     inside = {place for text in texts if text.end - text.start > 1 for place in range(text.start, text.end)}

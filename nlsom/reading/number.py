@@ -17,8 +17,14 @@ NUMBER_WORDS = {word: value for value, word in enumerate(_SMALL.split())} | {
 
 _TENS = "|".join(word for word, value in NUMBER_WORDS.items() if value >= 20)
 _UNITS = "|".join(word for word, value in NUMBER_WORDS.items() if 0 < value < 10)
-_IN_WORDS = re.compile(rf"\b(?:(?:{_TENS})[- ](?:{_UNITS})|{'|'.join(NUMBER_WORDS)})\b", re.I)
-_IN_DIGITS = re.compile(r"(?<![\w.,:/])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w]|[.,:/]\d)")
+_MINUS = r"(?P<minus>\b(?:minus|negative)[ -]+)?"
+_IN_WORDS = re.compile(rf"{_MINUS}\b(?P<words>(?:{_TENS})[- ](?:{_UNITS})|{'|'.join(NUMBER_WORDS)})\b", re.I)
+_IN_DIGITS = re.compile(
+    rf"{_MINUS}(?<![\w.,:/])(?P<digits>-?(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)(?![\w]|[.,:/]\d)", re.I
+)
+_LARGER = re.compile(
+    rf"(?:\d|\b(?:{'|'.join(NUMBER_WORDS)}))[ -]+(?:hundred|thousand|[mbtr]+illion|dozen|score)s?\b", re.I
+)
 _STATED = re.compile(
     r"(?:\banswer(?: is|:)|\btotal (?:is|of)|=)\s*(?:about |exactly |a total of )?(?=\S)", re.I
 )
@@ -52,8 +58,10 @@ def read_number(text: str, *, decimals: bool = False) -> tuple[str | None, str]:
     if stated:
         tail = plain[stated[-1].end() :].split("\n", 1)[0]
         found = _numbers(re.split(r"[.;](?:\s|$)", tail, maxsplit=1)[0])
-        if len(found) == 1:
+        if len(found) == 1 and not _LARGER.search(tail):
             return _checked(found.pop(), decimals, "the number stated as the answer")
+    if _LARGER.search(plain):
+        return None, "a number above 99 in words"
     found = _numbers(plain)
     if len(found) != 1:
         return None, "no number" if not found else "several numbers"
@@ -61,9 +69,13 @@ def read_number(text: str, *, decimals: bool = False) -> tuple[str | None, str]:
 
 
 def _numbers(text: str) -> set[str]:
-    digits = {found[0].replace(",", "") for found in _IN_DIGITS.finditer(text)}
-    words = {str(number_in_words(found[0])) for found in _IN_WORDS.finditer(text)}
+    digits = {_signed(found, found["digits"].replace(",", "")) for found in _IN_DIGITS.finditer(text)}
+    words = {_signed(found, str(number_in_words(found["words"]))) for found in _IN_WORDS.finditer(text)}
     return digits | (words if not digits else set())
+
+
+def _signed(found: re.Match[str], number: str) -> str:
+    return f"-{number}" if found["minus"] and number[0] != "-" else number
 
 
 def _checked(number: str, decimals: bool, why: str) -> tuple[str | None, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
@@ -15,6 +16,10 @@ from nlsom.message import Frozen, Image, whole
 
 Words = Annotated[str, AfterValidator(whole)]
 """Text from outside: JSON may bring half a surrogate pair, which can be neither hashed nor sent."""
+
+
+def _whole_within(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return json.loads(whole(json.dumps(value, ensure_ascii=False))) if value else value
 
 
 class Task(Frozen):
@@ -36,7 +41,7 @@ class Task(Frozen):
     images: tuple[Image, ...] = ()
     choices: tuple[Words, ...] = ()
     context: Words = ""
-    extra: dict[str, JsonValue] = {}
+    extra: Annotated[dict[str, JsonValue], AfterValidator(_whole_within)] = {}
 
     @cached_property
     def digest(self) -> str:

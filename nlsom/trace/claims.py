@@ -41,6 +41,11 @@ class Claims:
         self._held: dict[str, asyncio.Lock] = {}
         self._known: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The mindstorms that are taken."""
+        return tuple(self._held)
+
     def __contains__(self, mindstorm: str) -> bool:
         return mindstorm in self._held
 

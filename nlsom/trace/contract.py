@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 from pydantic import JsonValue
 
 from nlsom.message import Frozen
+from nlsom.trace.stored import damaged, read_words
 
 SCHEMA = 1
 """Version of keys and records; part of every key."""
@@ -173,8 +174,11 @@ def lines(header: Header, records: Iterable[Record]) -> Iterable[str]:
     """A mindstorm as JSON lines: its header, then a line a record."""
     yield header.model_dump_json()
     for record in records:
-        text = record.body.decode()
-        body: object = text if record.kind in ("abstained", "cancelled") else json.loads(text or "null")
+        text = read_words(record.body)
+        try:
+            body: object = text if record.kind in ("abstained", "cancelled") else json.loads(text or "null")
+        except (ValueError, RecursionError):
+            raise damaged(f"a record of kind {record.kind!r}") from None
         yield json.dumps(
             {
                 "mindstorm": record.mindstorm,

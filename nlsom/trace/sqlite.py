@@ -49,6 +49,7 @@ class SqliteTrace:
             partial(explain, self.path),
         )
         self._claims = Claims(Path(f"{self.path}.lock"))
+        self._lost: dict[str, TraceError] = {}
 
     @property
     def media(self) -> Path:
@@ -87,6 +88,10 @@ class SqliteTrace:
                 history.add(record)
             return history
 
+        if self._writer.failed is not None:
+            # A disk that was full, or a lock, may be gone. Of those at work something may be lost: they end.
+            self._lost.update(dict.fromkeys(self._claims.held, self._writer.failed))
+            self._writer.begin_again()
         try:
             await self._claims.take(header.mindstorm)
         except OSError as error:
@@ -121,6 +126,8 @@ class SqliteTrace:
         """Appends a record; see `Trace.append`."""
         if record.mindstorm not in self._claims:
             raise TraceError(f"{self.path}: mindstorm {record.mindstorm!r} was not opened")
+        if record.mindstorm in self._lost:
+            raise self._lost[record.mindstorm]
         self._writer.append(record)
 
     async def durable(self) -> None:
@@ -240,6 +247,7 @@ class SqliteTrace:
             raise self._writer.failed
 
     def _let_go(self, mindstorm: str, left: asyncio.Future[None]) -> None:
+        self._lost.pop(mindstorm, None)
         self._claims.let_go(mindstorm)
         if not left.cancelled():
             left.exception()  # Told to whoever waits for durability.

@@ -20,7 +20,24 @@ def read_stored(kind: type[T], body: str | bytes) -> T:
     try:
         return kind.model_validate_json(body)
     except ValidationError:
-        raise TraceError(
-            f"the trace holds a {kind.__name__} that cannot be read; `nlsom traces verify FILE` says which "
-            "mindstorms are damaged"
-        ) from None
+        raise damaged(f"a {kind.__name__}") from None
+
+
+def read_words(body: bytes) -> str:
+    """What was stored as plain text, such as a cause.
+
+    Raises:
+        TraceError: It is none any more.
+    """
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise damaged("a text") from None
+
+
+def damaged(what: str) -> TraceError:
+    """The error for something in a trace that was not written by nlsom."""
+    return TraceError(
+        f"the trace holds {what} that cannot be read; `nlsom traces verify FILE` says which mindstorms are "
+        "damaged"
+    )

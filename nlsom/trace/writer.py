@@ -126,12 +126,19 @@ class Writer:
             raise self.failed
         if self.closed:  # Else whoever comes late would open the file again, and nobody would close it.
             raise TraceError("the trace is closed")
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._own, name="nlsom-trace", daemon=True)
-            self._thread.start()
+        self._start()
         call = _Call(do, writes=writes, safe=safe)
         self._tell(call)
         return await call.answer
+
+    def begin_again(self) -> None:
+        """Opens the file anew, after a failure that may have passed; what was told meanwhile is lost."""
+        if self.closed:
+            return
+        self._queue.put([*self._ready, None])  # The thread that failed refuses these, and ends.
+        self._queue, self._ready, self._thread = SimpleQueue(), [], None
+        self._ends, self._version, self.failed = {}, 0, None
+        self._start()
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file."""
@@ -141,6 +148,13 @@ class Writer:
             self._tell(None)
             self._hand_over()
             await asyncio.to_thread(thread.join)
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._own, args=(self._queue,), name="nlsom-trace", daemon=True
+            )
+            self._thread.start()
 
     def _tell(self, item: _Item) -> None:
         loop = asyncio.get_running_loop()
@@ -166,18 +180,18 @@ class Writer:
             items, self._ready = self._ready, []
             self._queue.put(items)
 
-    def _own(self) -> None:
+    def _own(self, queue: SimpleQueue[list[_Item]]) -> None:
         try:
             connection = self._connect()
         except Exception as error:  # noqa: BLE001
             # Whatever it is: if this thread ended without a word, they would wait for ever.
             self.failed = self._explained(error)
-            self._refuse(self.failed)
+            self._refuse(queue, self.failed)
             return
         with closing(connection):
             ended = False
             while not ended:
-                batch = self._take()
+                batch = self._take(queue)
                 ended = None in batch
                 try:
                     self._commit(connection, batch)
@@ -185,14 +199,14 @@ class Writer:
                     self.failed = self._explained(error)
                     _settle([(item, self.failed) for item in batch if isinstance(item, _Call)])
                     if not ended:
-                        self._refuse(self.failed)
+                        self._refuse(queue, self.failed)
                     return
 
-    def _take(self) -> list[_Item]:
+    def _take(self, queue: SimpleQueue[list[_Item]]) -> list[_Item]:
         """Waits for something, and takes all that is there."""
-        batch = self._queue.get()
-        while len(batch) < _BATCH and not self._queue.empty():
-            batch += self._queue.get()
+        batch = queue.get()
+        while len(batch) < _BATCH and not queue.empty():
+            batch += queue.get()
         return batch
 
     def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Item]) -> None:
@@ -243,11 +257,11 @@ class Writer:
     def _explained(self, error: Exception) -> TraceError:
         return error if isinstance(error, TraceError) else self._explain(error)
 
-    def _refuse(self, error: TraceError) -> None:
+    def _refuse(self, queue: SimpleQueue[list[_Item]], error: TraceError) -> None:
         """Answers everybody with the error until the writer is closed."""
         ended = False
         while not ended:
-            batch = self._take()
+            batch = self._take(queue)
             ended = None in batch
             _settle([(item, error) for item in batch if isinstance(item, _Call)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nlsom.event import Abstained, Decided, Event, Spoke, Started
 from nlsom.task import Task
 from nlsom.trace import Header, Record, Trace
-from nlsom.trace.stored import read_stored
+from nlsom.trace.stored import read_stored, read_words
 from nlsom.verdict import Abstention, Verdict
 from nlsom_serve.app.run import Seen
 from nlsom_serve.stored import message_of
@@ -34,7 +34,7 @@ def _event(record: Record) -> Event:
     if record.kind == "replied":
         return Spoke(mindstorm=record.mindstorm, message=message_of(record), again=True)
     abstention = Abstention(
-        member=record.member, phase=record.phase, round=record.round, cause=record.body.decode()
+        member=record.member, phase=record.phase, round=record.round, cause=read_words(record.body)
     )
     return Abstained(mindstorm=record.mindstorm, abstention=abstention)
 
