@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, NonNegativeInt
@@ -197,3 +198,8 @@ class Message(Frozen):
     def text(self) -> str:
         """The words, without data and pictures."""
         return self.said.text
+
+
+def digest_of(key: str, body: bytes) -> str:
+    """The digest of a message: over its turn's key, and what was said as it was serialised."""
+    return hashlib.sha256(key.encode() + body).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Mapping, Sequence
 
 from nlsom.agent import checked
@@ -12,7 +11,7 @@ from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, cause_
 from nlsom.event import Abstained, Asked, Spoke
 from nlsom.form import Form
 from nlsom.journal import Closing
-from nlsom.message import Message, Said, whole
+from nlsom.message import Message, Said, digest_of, whole
 from nlsom.meters import Meters
 from nlsom.program import Step
 from nlsom.tool import has_effects
@@ -266,7 +265,7 @@ class Superstep:
             label=self._step.ask.label,
             phase=turn.phase,
             round=turn.round,
-            digest=hashlib.sha256(turn.key.encode() + body).hexdigest(),
+            digest=digest_of(turn.key, body),
         )
         self._waiting.discard(at)
         self.messages[at] = message

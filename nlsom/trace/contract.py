@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from nlsom.message import Frozen
-from nlsom.trace.stored import damaged, read_words
+from nlsom.message import Frozen, Message, Said, digest_of
+from nlsom.trace.stored import damaged, read_stored, read_words
 
 SCHEMA = 1
 """Version of keys and records; part of every key."""
@@ -168,6 +168,22 @@ class Trace(Protocol):
     async def close(self) -> None:
         """Makes durable what was appended, and lets go of the store."""
         ...
+
+
+def message_of(record: Record) -> Message:
+    """The message that a stored reply became.
+
+    Raises:
+        TraceError: The reply cannot be read.
+    """
+    return Message(
+        said=read_stored(Said, record.body),
+        sender=record.member,
+        label=record.label,
+        phase=record.phase,
+        round=record.round,
+        digest=digest_of(record.key, record.body),
+    )
 
 
 def lines(header: Header, records: Iterable[Record]) -> Iterable[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from nlsom.event import Abstained, Decided, Event, Spoke, Started
 from nlsom.task import Task
 from nlsom.trace import Header, Record, Trace
+from nlsom.trace.contract import message_of
 from nlsom.trace.stored import read_stored, read_words
 from nlsom.verdict import Abstention, Verdict
 from nlsom_serve.app.run import Seen
-from nlsom_serve.stored import message_of
 
 
 async def recall(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None]:

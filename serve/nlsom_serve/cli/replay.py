@@ -9,13 +9,13 @@ import typer
 
 from nlsom.errors import NoVerdict, UsageError
 from nlsom.trace import Header, Record
+from nlsom.trace.contract import message_of
 from nlsom.trace.stored import read_stored
 from nlsom.verdict import Verdict
 from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import Dialogue, escape, out, print_json, show_verdict
 from nlsom_serve.cli.traces import Id, TraceArgument, question_of, read_mindstorm
 from nlsom_serve.cli.whatif import what_if
-from nlsom_serve.stored import message_of
 
 
 def replay(
