@@ -232,10 +232,10 @@ class Calling:
                 self._settle(asked, error=raised("ValueError", f"what was said is no answer: {error}"))
         elif kind == "failed":
             self._settle(asked, error=raised(*body))
-        elif kind == "object":
-            self._do(self._fetch(asked, body))
         elif worker is None or worker.flying.pop(number, None) is None:
             return
+        elif kind == "object":  # In flight no more: it is not asked after while it is fetched.
+            self._do(self._fetch(asked, body))
         elif kind == "need":
             asked.needs += 1
             if asked.needs > _NEEDS:

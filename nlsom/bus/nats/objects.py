@@ -10,6 +10,9 @@ from nlsom.errors import MediaError, Unavailable
 from nlsom.media import MediaStore
 from nlsom.message import File, Image
 
+_LAST_SECONDS = 2.0
+"""For what is on its way from the store when the bus is closed."""
+
 
 class Objects:
     """NATS's object store in JetStream. Names are digests, so what is there never changes.
@@ -24,6 +27,7 @@ class Objects:
         self._client, self._bucket, self._keep = client, bucket, keep_seconds
         self._store: asyncio.Task[Any] | None = None
         self._putting: dict[str, asyncio.Task[None]] = {}
+        self._getting: set[asyncio.Task[bytes]] = set()
         self._held: set[str] = set()
 
     def has(self, ref: Image | File) -> bool:
@@ -66,6 +70,18 @@ class Objects:
         Raises:
             Unavailable: They are not there, or damaged.
         """
+        # Not cancelled in its midst with whoever asked: nats-py leaves tasks behind then.
+        task = asyncio.create_task(self._get(digest))
+        self._getting.add(task)
+        task.add_done_callback(self._got)
+        return await asyncio.shield(task)
+
+    def _got(self, task: asyncio.Task[bytes]) -> None:
+        self._getting.discard(task)
+        if not task.cancelled():
+            task.exception()  # Told to whoever waits; nobody may any more.
+
+    async def _get(self, digest: str) -> bytes:
         from nats.errors import Error
 
         try:
@@ -79,7 +95,13 @@ class Objects:
 
     async def close(self) -> None:
         """Ends what is under way."""
-        tasks = [*self._putting.values(), *([self._store] if self._store else [])]
+        if self._getting:
+            await asyncio.wait(self._getting, timeout=_LAST_SECONDS)
+        tasks: list[asyncio.Task[Any]] = [
+            *self._putting.values(),
+            *self._getting,
+            *([self._store] if self._store else []),
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
