@@ -87,14 +87,17 @@ class Points(Options, ABC):
     ) -> tuple[dict[str, Fraction], int, dict[str, str]]:
         counted, uncounted = read(votes, field, lambda vote, ballot: self.points(vote, ballot, field))
         # Apart, since fractions add fifty times as slowly as whole numbers, and most points are whole.
-        whole, rest = dict.fromkeys(field, 0), dict.fromkeys(field, Fraction(0))
+        whole, rest = dict.fromkeys(field, 0), dict[str, Fraction]()
         for _, given in counted:
             for name, points in given.items():
                 if points.denominator == 1:
                     whole[name] += points.numerator
                 else:
-                    rest[name] += points
-        return {name: whole[name] + rest[name] for name in field}, len(counted), uncounted
+                    rest[name] = rest.get(name, 0) + points
+        tally = {name: Fraction(points) for name, points in whole.items()}
+        for name, points in rest.items():
+            tally[name] += points
+        return tally, len(counted), uncounted
 
 
 @dataclass(frozen=True, slots=True)
