@@ -178,6 +178,13 @@ def test_a_full_disk_says_how_much_is_needed(home: Path, house: House) -> None:
     assert list((home / "models").iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has such a folder")
+def test_a_cache_where_no_folder_can_be_made_is_told(monkeypatch: pytest.MonkeyPatch, house: House) -> None:
+    monkeypatch.setenv("NLSOM_HOME", "/proc/nobody")
+    with pytest.raises(ModelUnavailable, match="/proc/nobody cannot be written to .* set NLSOM_HOME"):
+        pull(house.entry, pip=house.pip)
+
+
 def test_a_cache_that_is_a_file_is_told(home: Path, house: House) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     home.write_text("no folder")

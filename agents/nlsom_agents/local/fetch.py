@@ -80,7 +80,8 @@ def _room(wanted: Entry, folder: Path) -> Generator[None]:
                 f"no room for model {wanted.name!r} in {folder}: about {2 * wanted.size >> 20} MiB are "
                 "needed while it is fetched; free some, or set NLSOM_HOME to another folder and pull again"
             ) from error
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST):
+        inside = str(error.filename or "").startswith(str(folder))
+        if inside or error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST):
             raise ModelUnavailable(
                 f"{folder} cannot be written to ({error.strerror}); set NLSOM_HOME to a folder of yours"
             ) from error
