@@ -113,3 +113,8 @@ def test_different_answers_are_told_in_different_words_and_each_counts_as_what_i
 )
 def test_the_wording_leaves_out_only_what_is_around_an_answer(said, told):
     assert TASK.wording(said) == told
+
+
+def test_how_many_is_told_in_digits() -> None:
+    task = VqaTask(question="How many people are there?")
+    assert [task.wording(answer) for answer in ("None", "One", "The answer is two.")] == ["0", "1", "2"]

@@ -53,5 +53,10 @@ class VqaTask(Task):
         return normalise(short) or (short.casefold() if any(map(str.isalnum, short)) else None)
 
     def wording(self, answer: str) -> str:
-        """An open answer without "The answer is" and the like, but in its own case and with its articles."""
+        """An open answer without "The answer is" and the like, but in its own case and with its articles.
+
+        To how many, in digits, as it is counted: "None" could be taken for no answer.
+        """
+        if _HOW_MANY.search(self.question):
+            return super().wording(answer)
         return " ".join(read_short(answer).split())
