@@ -7,6 +7,7 @@ from serving import CHAT, TRIO, chat, one_phase, png, serving, trio
 from nlsom.config import load
 from nlsom.testing.slow import Slow
 from nlsom_serve.app import Settings
+from nlsom_serve.app.ledger import Ledger
 
 NEW = {"society": "trio", "question": "What is it?", "choices": ["cat", "dog"]}
 
@@ -92,6 +93,21 @@ async def test_a_mindstorm_is_begun_watched_and_told(tmp_path):
         picture = await client.get(f"{where}/images/0")
         assert picture.headers["content-type"] == "image/png"
         assert (await client.get(f"{where}/images/1")).status_code == 404
+
+
+async def test_who_hears_that_it_ended_is_told_so_when_asking_at_once(tmp_path, monkeypatch):
+    closing = Ledger.close
+
+    async def slowly(*given):
+        await asyncio.sleep(0.2)
+        await closing(*given)
+
+    monkeypatch.setattr(Ledger, "close", slowly)
+    async with serving(tmp_path) as (client, _):
+        id = (await client.post("/v1/mindstorms", json=NEW)).json()["id"]
+        events = events_of((await client.get(f"/v1/mindstorms/{id}/events")).text)
+        assert events[-1][1] == "decided"
+        assert (await client.get(f"/v1/mindstorms/{id}")).json()["state"] == "decided"
 
 
 async def test_whoever_waits_gets_the_verdict(tmp_path):

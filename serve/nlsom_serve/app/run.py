@@ -81,10 +81,10 @@ class Run:
         self._number = len(known)
         self._asked: dict[str, Asked] = {}
         self._wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ended = False
+        self._ending: Decided | Stopped | None = None
 
     def take(self, event: Event) -> None:
-        """Takes in an event and wakes whoever watches."""
+        """Takes in an event and wakes whoever watches; the ending is told by `close`."""
         number = None
         if isinstance(event, Asked):
             self._asked[event.member] = event
@@ -99,13 +99,12 @@ class Run:
             if isinstance(event, Spoke) and not event.again:
                 self.spent += event.message.said.usage.tokens
         elif isinstance(event, Decided | Stopped):
-            if self._ended:
-                return
-            self._ended = True
-        self.seen.append(Seen(event, number))
-        self._ring()
+            self._ending = self._ending or event
+            return  # who hears of it may ask at once how it ended, and shall not be told that it runs
+        self._tell(Seen(event, number))
 
-    def _ring(self) -> None:
+    def _tell(self, seen: Seen) -> None:
+        self.seen.append(seen)
         wake, self._wake = self._wake, asyncio.get_running_loop().create_future()
         wake.set_result(None)
 
@@ -135,9 +134,8 @@ class Run:
     def close(self, state: State) -> None:
         """Says that it is over, and how it ended."""
         self.state = state
-        if not self._ended:
-            reason = "cancelled" if self.error is None else str(self.error)
-            self.take(Stopped(mindstorm=self.id, reason=reason))
+        reason = "cancelled" if self.error is None else str(self.error)
+        self._tell(Seen(self._ending or Stopped(mindstorm=self.id, reason=reason), None))
         if not self.over.done():
             self.over.set_result(None)
 
