@@ -1,17 +1,16 @@
-"""Two societies look at the shipped photographs, through one vision-language model under vLLM.
+"""Smoke test of a vLLM server: two societies answer questions about the shipped photographs.
 
     python serve/gpu_smoke.py                              the profile small-vlm, on a GPU
     python serve/gpu_smoke.py --profile middle-vlm         another profile, or a YAML file of your own
     python serve/gpu_smoke.py --model ./models/mine        another model: a folder or hub id
-    python serve/gpu_smoke.py --url http://gpu-1:8000/v1   a vLLM server that is up, wherever it is
-    python serve/gpu_smoke.py --profile cpu-test           what `make test-vllm` made, on CPU: at random
+    python serve/gpu_smoke.py --url http://gpu-1:8000/v1   a vLLM server that is already running
+    python serve/gpu_smoke.py --profile cpu-test           the random model of `make test-vllm`, on the CPU
 
-Starts the server (one of that name that is up is used, and stays), asks `vqa-monarchy` and `vqa-democracy`
-the questions that ship with the photographs, each with four options, and prints each answer beside
-the right one, then what the server counted: tokens a second, and the share of prompt tokens from its cache.
-Ends with 1 where a mindstorm came to no answer.
+Starts the server, or uses one of that name that is running, and leaves that one running. Asks `vqa-monarchy`
+and `vqa-democracy` the shipped questions, each with four options. Prints each answer beside the right one,
+then the server's tokens per second and prefix-cache hit rate. Exits with 1 if any question got no answer.
 
-Not yet run on a GPU: no machine with one could be had. `make test-vllm` runs it on the CPU build.
+Not yet run on a GPU; `make test-vllm` runs it on vLLM's CPU build.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ SOCIETIES = ("vqa-monarchy", "vqa-democracy")
 
 
 def with_model(profile: str, model: str, folder: str) -> str:
-    """Writes a profile like another one for another model; returns its path."""
+    """Writes a copy of a profile with another model to `folder`; returns its path."""
     (like,) = load(profile)
     given = Path(model).expanduser()
     kept = {key: value for key, value in like.vllm.items() if key != "served-model-name"}
@@ -51,12 +50,12 @@ def with_model(profile: str, model: str, folder: str) -> str:
 
 
 def show(progress: Progress) -> None:
-    """Prints how far the start has come."""
+    """Prints the progress of the start."""
     print(f"{progress.seconds:6.1f} s  {progress.stage}", flush=True)
 
 
 async def answer(society: nlsom.Society, sample: Sample) -> bool:
-    """Asks one question and prints the answer; whether all went well."""
+    """Asks one question and prints the answer; returns whether there was one."""
     (picture,) = sample.pictures
     assert isinstance(picture, str)
     assert sample.choice is not None
@@ -74,15 +73,15 @@ async def answer(society: nlsom.Society, sample: Sample) -> bool:
 
 
 async def main() -> int:
-    """Starts the server, asks both societies, and prints answers and figures."""
+    """Starts the server, asks both societies, and prints answers and throughput; returns the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--profile", default="small-vlm", help="a shipped profile, a YAML file, or NAME=one")
-    parser.add_argument("--model", help="a folder or an id of a hub, instead of the profile's")
-    parser.add_argument("--url", metavar="URL[#MODEL]", help="a server that is up, instead of a profile")
-    parser.add_argument("--vllm", metavar="PATH", help="the virtual environment of vLLM; else NLSOM_VLLM")
-    parser.add_argument("--questions", type=int, metavar="N", help="only so many of them")
+    parser.add_argument("--profile", default="small-vlm", help="a shipped profile, YAML file or NAME=PROFILE")
+    parser.add_argument("--model", help="a folder or hub id, instead of the profile's model")
+    parser.add_argument("--url", metavar="URL[#MODEL]", help="a running server, instead of a profile")
+    parser.add_argument("--vllm", metavar="PATH", help="vLLM's virtual environment; default: NLSOM_VLLM")
+    parser.add_argument("--questions", type=int, metavar="N", help="how many questions; default: all")
     given = parser.parse_args()
     asked = list(load_set("aokvqa", samples.FOLDER).samples(given.questions, seed=0))
     async with AsyncExitStack() as stack:
@@ -92,7 +91,7 @@ async def main() -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             profile = with_model(given.profile, given.model, folder) if given.model else given.profile
             (server,) = await stack.enter_async_context(serving([profile], vllm=given.vllm, progress=show))
-            url, served = server.url, f"profile:{server.name}"  # by its name, so that its traits hold
+            url, served = server.url, f"profile:{server.name}"  # by name, so that the profile's traits apply
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=300))
 
         async def metrics() -> Metrics:
@@ -106,7 +105,7 @@ async def main() -> int:
         seconds = time.monotonic() - started
         done = (await metrics()).since(before)
     print(
-        f"{served}: {sum(well)} of {len(well)} mindstorms came to an answer in {seconds:.1f} s\n"
+        f"{served}: {sum(well)} of {len(well)} mindstorms gave an answer in {seconds:.1f} s\n"
         f"{done.generated_tokens / seconds:.1f} tokens/s written, {done.prompt_tokens / seconds:.1f} read; "
         f"{done.hit_rate or 0:.1%} of prompt tokens from the prefix cache"
     )

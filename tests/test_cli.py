@@ -98,7 +98,7 @@ def test_a_tie_is_told_and_is_no_verdict():
         (["ask", PANEL, "?", "--trace", "no/such/folder/run.sqlite"], "cannot be opened"),
         (["ask", PANEL, " "], "the question is empty"),
         (["ask", PANEL, "?", "--choices", "cat, dog,cat"], "'cat' is there more than once"),
-        (["ask", PANEL, "?", "--choices", "cat"], "two options at least"),
+        (["ask", PANEL, "?", "--choices", "cat"], "at least two options"),
         (["models", "path", "nothing"], "nothing"),
     ],
 )

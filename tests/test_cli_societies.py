@@ -37,7 +37,7 @@ def test_a_plan_counts_calls_and_pictures_and_names_the_longest_prompt() -> None
 
 
 def test_a_plan_that_breaks_a_limit_says_so() -> None:
-    assert "more calls than its limits allow" in nlsom("plan", "gedi", "--set", "limits.calls=3")
+    assert "may exceed the society's limit of calls" in nlsom("plan", "gedi", "--set", "limits.calls=3")
 
 
 def test_where_two_phases_share_a_label_show_and_plan_say_what_the_second_is_called(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_where_two_phases_share_a_label_show_and_plan_say_what_the_second_is_cal
     assert "as 'ballot' (the phase 'ballot#2')" in shown
     assert "as 'ballot' (the phase 'last vote')" in shown
     noted = [line for line in nlsom("plan", str(file)).splitlines() if "another phase" in line]
-    assert noted == ["ballot#2 is another phase whose words are called ballot; `name` renames it."]
+    assert noted == ["ballot#2 is another phase with the label ballot; `name` renames it."]
 
 
 @pytest.mark.parametrize("name", sorted(shipped()))

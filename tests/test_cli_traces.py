@@ -94,7 +94,7 @@ def test_prune_drops_the_pictures_that_nobody_speaks_of_unless_they_are_new(nlso
     (cat,) = pictures()
     ask("cat", "coffee")
     only_cat, both = [row["mindstorm"] for row in listed(nlsom)][-2:]
-    assert "1 stay that were added within a day" in nlsom("traces", "prune", "run.sqlite", both)
+    assert "kept 1 added within the last day" in nlsom("traces", "prune", "run.sqlite", both)
     assert len(pictures()) == 2
     for path in (tmp_path / "run.sqlite.media").glob("*/*"):
         os.utime(path, (1e9, 1e9))

@@ -113,7 +113,7 @@ def test_a_change_that_cannot_be_made_is_said(nlsom):
         nlsom("replay", "run.sqlite", "--without", "anne")
     with pytest.raises(UsageError, match="borda"):
         nlsom("replay", "run.sqlite", "--rule", "bord")
-    with pytest.raises(UsageError, match="--call goes with"):
+    with pytest.raises(UsageError, match="--call needs --without"):
         nlsom("replay", "run.sqlite", "--call")
 
 

@@ -159,8 +159,8 @@ async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path):
 
 async def test_bodies_are_bounded_one_by_one_and_together(tmp_path, monkeypatch):
     settings = Settings(body_bytes=2000, bodies_bytes=3000)
-    arrived, take = [], Guard.take
-    monkeypatch.setattr(Guard, "take", lambda guard, count: take(guard, count) or arrived.append(count))
+    arrived, reserve = [], Guard.reserve
+    monkeypatch.setattr(Guard, "reserve", lambda guard, count: reserve(guard, count) or arrived.append(count))
     async with serving(tmp_path, settings=settings) as (client, _):
         large = await client.post(CHAT, json=chat("x" * 3000))
         assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
@@ -258,7 +258,7 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path):
         taken.listen()
         server = Process(tmp_path, "--port", str(taken.getsockname()[1]))
         assert server.process.wait(timeout=60) == 2
-    assert "cannot be listened on" in server.log
+    assert "cannot listen on" in server.log
     assert "Traceback" not in server.log
 
 

@@ -228,7 +228,7 @@ async def test_one_whose_society_is_another_now_is_stopped_and_says_so(tmp_path)
     async with serving(tmp_path, trio()) as (client, _):
         told = (await client.get(f"/v1/mindstorms/{id}")).json()
         assert told["state"] == "stopped"
-        assert "is another since then" in told["reason"]
+        assert "has changed since it was asked" in told["reason"]
 
 
 async def test_the_first_answer_to_a_turn_wins(tmp_path):

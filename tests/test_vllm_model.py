@@ -119,6 +119,6 @@ async def test_replicas_have_to_serve_one_model_alike(known: Known):
 
 
 async def test_a_server_that_is_not_up_is_named(known: Known):
-    with pytest.raises(ModelUnavailable, match="the server 'it' is not up: nlsom models up it"):
+    with pytest.raises(ModelUnavailable, match="the server 'it' is not running: nlsom models up it"):
         async with ProfileModel("it"):
             pass

@@ -121,7 +121,7 @@ def test_numbers_are_read_as_vllm_reads_them(tmp_path: Path, written: str, numbe
         ("vlm: {model: a/b}\n", "mine.yaml:1:1: vlm: unknown key; did you mean 'vllm'?"),
         (
             "vllm: {port: 8000}\n",
-            "mine.yaml:1:1: vllm.model is missing: a hub's id (org/name) or a folder (./…, ~/…, /…)",
+            "mine.yaml:1:1: vllm.model is missing: a hub id (org/name) or a folder (./…, ~/…, /…)",
         ),
         ("vllm: {model: a/b}\nvllm: {model: c/d}\n", "mine.yaml:2:1: vllm is there twice"),
         ("- a\n", "mine.yaml:1:1: a profile is a mapping with the keys about, vllm, nlsom"),
@@ -131,7 +131,7 @@ def test_numbers_are_read_as_vllm_reads_them(tmp_path: Path, written: str, numbe
         ),
         (
             "vllm: {model: a/b}\nnlsom: {images_per_prompt: 2}\n",
-            "mine.yaml:2:9: nlsom.images_per_prompt is above 0 exactly for models that take images",
+            "mine.yaml:2:9: nlsom.images_per_prompt must be above 0 if and only if modalities has image",
         ),
         (
             "vllm:\n  model: a/b\n  limit-mm-per-prompt: {image: 2}\n"
@@ -157,7 +157,7 @@ def test_broken_yaml_is_told_with_its_place(tmp_path: Path):
 def test_a_set_that_wants_more_than_a_gpu_is_refused(tmp_path: Path):
     each = "{vllm: {model: a/b, gpu-memory-utilization: 0.6}}"
     (fault,) = faults(tmp_path, f"servers:\n  one: {each}\n  two: {each}\n")
-    assert "the servers on GPU 0 want 1.20 of its memory together" in fault
+    assert "the servers on GPU 0 together need 1.20 of its memory" in fault
 
 
 def test_a_set_on_two_gpus_may_take_all_of_both(tmp_path: Path):

@@ -100,7 +100,7 @@ async def test_a_detached_server_is_known_to_others_and_stopped_by_name(make: Ma
     assert same == server, "up again is no new server"
     assert await down(["it"]) == (server,)
     assert server.pids == []
-    with pytest.raises(UsageError, match=r"no server 'it' is up \(up: none\)"):
+    with pytest.raises(UsageError, match=r"no server 'it' is running \(running: none\)"):
         await down(["it"])
 
 
@@ -124,7 +124,7 @@ async def test_a_server_that_ends_while_starting_gives_its_logs_reason(make: Mak
 
 async def test_a_server_that_never_answers_is_given_up_and_stopped(make: Make):
     with pytest.raises(
-        ModelUnavailable, match=r"it did not answer within 1 s; it has come to: loading weights"
+        ModelUnavailable, match=r"it was not ready within 1 s; its last stage: loading weights"
     ):
         await up([make(mode="silent")], patience=1)
 
@@ -301,7 +301,9 @@ async def test_the_same_name_twice_is_refused(make: Make):
 
 async def test_a_name_that_is_up_with_another_configuration_is_refused(make: Make):
     await up([make()])
-    with pytest.raises(UsageError, match="it is up with another configuration: nlsom models down it first"):
+    with pytest.raises(
+        UsageError, match="it is running with another configuration: nlsom models down it first"
+    ):
         await up([make(**{"max-model-len": 99})])
     await down()
 
@@ -329,7 +331,9 @@ async def test_what_was_named_as_vllm_has_to_be_one(tmp_path: Path):
 
 
 async def test_a_society_that_names_a_server_that_is_not_up_learns_how_to_start_it():
-    with pytest.raises(ModelUnavailable, match="the server 'small-vlm' is not up: nlsom models up small-vlm"):
+    with pytest.raises(
+        ModelUnavailable, match="the server 'small-vlm' is not running: nlsom models up small-vlm"
+    ):
         await find("small-vlm")
 
 
@@ -376,7 +380,7 @@ def test_a_state_file_that_cannot_be_read_is_removed():
 
 
 def test_a_name_cannot_leave_the_folder_of_state_files():
-    with pytest.raises(UsageError, match="cannot be the name of a server"):
+    with pytest.raises(UsageError, match="is no valid name of a server"):
         state.path_of("../../etc/passwd")
 
 

@@ -1,1 +1,1 @@
-"""Serving: the command line, the HTTP endpoint, the page, and the life of model servers."""
+"""Serving: the command line, the HTTP endpoint and its page, and starting and stopping vLLM servers."""

@@ -1,4 +1,4 @@
-"""What a society is, for people and programs to read."""
+"""Describes a society, for people and programs: members, structure, phases, verdict."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nlsom.structure import Structure
 
 
 def structure_of(society: Society) -> Structure:
-    """Whose messages may reach whom, in all phases that have no structure of their own."""
+    """The society's structure, which applies to all phases without a structure of their own."""
     return society.structure.build(society.members)
 
 
 def about(society: Society) -> dict[str, Any]:
-    """Members and whom they hear (None is everyone), phases, and how the verdict comes about."""
+    """Members and whom they hear (None for everyone), phases, and how the verdict is reached."""
     program = society.program
     structure = structure_of(society)
     members = [
@@ -55,7 +55,7 @@ _TIES = {"first": "who stands first", "random": "lot, from the seed", "confidenc
 
 
 def _rounds(step: Rounds) -> str:
-    """How often, and what ends it earlier."""
+    """The number of rounds, and what ends them early."""
     times = f"{step.count} round" if step.count == 1 else f"{step.count} rounds"
     until = step.until
     if until is None:
@@ -72,17 +72,17 @@ def _rounds(step: Rounds) -> str:
     return f"up to {times}, until {' or '.join(ends)}:"
 
 
-def rows(told: dict[str, Any]) -> list[dict[str, str]]:
-    """Members for a table, those that differ by their number only in one row."""
+def rows(description: dict[str, Any]) -> list[dict[str, str]]:
+    """The members of a description (see `about`) as table rows; equal ones (`eyes.1`, …) share a row."""
     found: list[dict[str, str]] = []
-    for member in told["members"]:
+    for member in description["members"]:
         stem = member["name"].rpartition(".")[0] if member["name"].rpartition(".")[2].isdigit() else ""
         row = {
             "name": member["name"],
             "stem": stem or member["name"],
             "role": member["role"],
             "agent": member["agent"] + (", sees its share" if member["sees"] else ""),
-            "hears": briefly(member["hears"], told["members"]),
+            "hears": briefly(member["hears"], description["members"]),
         }
         last = found[-1] if found else {}
         if all(last.get(key) == row[key] for key in ("stem", "role", "agent", "hears")):
@@ -93,16 +93,16 @@ def rows(told: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def briefly(hears: list[str] | None, members: list[dict[str, Any]]) -> str:
-    """Whom a member hears, in as few words as it takes: whole roles by their name."""
+    """Whom a member hears, in short: a role of three or more that is heard entirely goes by its name."""
     if hears is None:
         return "everyone"
-    rest, told = dict.fromkeys(hears), list[str]()
+    rest, roles = dict.fromkeys(hears), list[str]()
     for role in dict.fromkeys(member["role"] for member in members):
         of_it = {member["name"] for member in members if member["role"] == role}
         if len(of_it) > 2 and of_it <= rest.keys():
-            told.append(f"every {role}")
+            roles.append(f"every {role}")
             rest = dict.fromkeys(name for name in rest if name not in of_it)
-    return ", ".join([*told, *rest]) or "nobody"
+    return ", ".join([*roles, *rest]) or "nobody"
 
 
 def _hears(structure: Structure, at: int, names: tuple[str, ...]) -> list[str] | None:
@@ -111,15 +111,15 @@ def _hears(structure: Structure, at: int, names: tuple[str, ...]) -> list[str] |
 
 
 def _lines(step: Step, society: Society) -> list[str]:
-    """A phase; and, where it has its own structure, whom its members hear in it."""
+    """Describes a phase; if it has its own structure, also whom its members hear."""
     if step.ask.structure is None:
         return [_line(step)]
     names = society.program.names
-    told: list[str] = []
+    hearing: list[str] = []
     for at in step.who:
         heard = _hears(step.structure, at, names)
-        told.append(f"  {names[at]} hears {'everyone' if heard is None else ', '.join(heard) or 'nobody'}")
-    return [f"{_line(step)}, in a structure of its own:", *told]
+        hearing.append(f"  {names[at]} hears {'everyone' if heard is None else ', '.join(heard) or 'nobody'}")
+    return [f"{_line(step)}, in a structure of its own:", *hearing]
 
 
 def _heard(hears: Hears) -> str:

@@ -1,4 +1,4 @@
-"""Where the command begins. It imports nothing first, so that an interrupt is never a traceback."""
+"""Entry point of the command line. Imports lazily, so that Ctrl-C while importing shows no traceback."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Running the application: uvicorn, signals, and the way out."""
+"""Runs the application under uvicorn, and shuts it down gracefully on signals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("nlsom.serve")
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, that tells the house as soon as it is asked to end."""
+    """A uvicorn server that sets `house.draining` as soon as it should stop."""
 
     def __init__(self, config: uvicorn.Config, house: House, *, signals: bool) -> None:
         super().__init__(config)
@@ -33,13 +33,13 @@ class Server(uvicorn.Server):
         self.listening = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listens, and says so."""
+        """Starts listening, then sets `listening`."""
         await super().startup(sockets)
         self.listening.set()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Listens for signals while it serves; unlike uvicorn's own, they leave time to close the house."""
+        """Handles signals while serving. Uvicorn would raise them again, before the house is closed."""
         for sig in self._signals:
             self._loop.add_signal_handler(sig, self.handle_exit, sig, None)
         try:
@@ -49,13 +49,13 @@ class Server(uvicorn.Server):
                 self._loop.remove_signal_handler(sig)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Takes no new mindstorms and lets go of those who only watch; what is asked is answered."""
+        """Stops accepting mindstorms and ends event streams; running requests are still answered."""
         self._house.draining.set()
         super().handle_exit(sig, frame)
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach an address to listen on."""
+    """Whether a listening address can only be reached from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -63,26 +63,26 @@ def is_local(host: str) -> bool:
 
 
 def check_address(host: str, keys: Keys) -> None:
-    """Refuses to serve strangers without a key.
+    """Refuses to serve other machines without API keys.
 
     Raises:
-        UsageError: The address is not this machine's own, and no key is asked for.
+        UsageError: The address is not local, and no key is required.
     """
     if keys.open and not is_local(host):
         raise UsageError(
-            f"--host {host} can be reached from other machines: give --api-key-file FILE, a key a line"
+            f"--host {host} can be reached from other machines: give --api-key-file FILE, one key per line"
         )
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; 0 takes a free port.
+    """A listening socket; port 0 takes a free one.
 
     Raises:
-        UsageError: The address cannot be listened on.
+        UsageError: The address is invalid or in use.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends what it has at once; without, head and body of an answer wait
-    # 40 ms for each other (Nagle's algorithm against delayed acknowledgements).
+    # asyncio sets TCP_NODELAY only if the socket names its protocol. Without it, head and body of a response
+    # are sent 40 ms apart (Nagle's algorithm with delayed acknowledgements).
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -90,14 +90,12 @@ def listen(host: str, port: int) -> socket.socket:
         sock.listen(2048)
     except OSError as error:
         sock.close()
-        raise UsageError(
-            f"{host}:{port} cannot be listened on: {error.strerror}; give another --port"
-        ) from None
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}; give another --port") from None
     return sock
 
 
 def make_server(house: House, *, drain_seconds: int, signals: bool) -> Server:
-    """A server for a house; run it with `serve(sockets=[...])`. With `signals` a signal ends it."""
+    """Makes a server to run with `serve(sockets=[...])`; `signals`: whether SIGINT and SIGTERM stop it."""
     config = uvicorn.Config(
         create_app(house),
         log_config=None,
@@ -121,15 +119,15 @@ async def serve(
     keys: Keys,
     drain_seconds: int = 30,
 ) -> None:
-    """Serves societies until a signal ends it; requests under way are answered first.
+    """Serves societies until SIGINT or SIGTERM; running requests are answered first.
 
     Args:
-        societies: What is served.
-        sock: Where, listening.
+        societies: The societies, not open.
+        sock: A listening socket.
         data: Folder of trace, ledger and pictures.
-        settings: What clients may do.
-        keys: Who may come in.
-        drain_seconds: How long requests under way have once it is asked to end.
+        settings: Limits for clients.
+        keys: The API keys.
+        drain_seconds: How long running requests may take after the signal.
     """
     configure()
     async with opened_house(societies, data, settings=settings, keys=keys) as house:
@@ -141,12 +139,12 @@ async def serve(
             port,
         )
         await make_server(house, drain_seconds=drain_seconds, signals=True).serve(sockets=[sock])
-    log.info("ended")
+    log.info("stopped")
 
 
 @asynccontextmanager
 async def served(house: House) -> AsyncGenerator[str]:
-    """A house served on a free port of the loopback interface while the block is open; yields its URL."""
+    """Serves a house on a free loopback port within the block; yields its URL."""
     sock = listen("127.0.0.1", 0)
     server = make_server(house, drain_seconds=5, signals=False)
     serving = asyncio.create_task(server.serve(sockets=[sock]))

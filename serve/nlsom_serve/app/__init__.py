@@ -1,4 +1,4 @@
-"""The HTTP server: societies as an OpenAI-compatible endpoint, mindstorms to watch, and a page."""
+"""The HTTP application: an OpenAI-compatible endpoint, the native API for mindstorms, and a web page."""
 
 from nlsom_serve.app.factory import create_app
 from nlsom_serve.app.house import House, opened_house

@@ -1,4 +1,4 @@
-"""Mindstorms as clients are told of them, running or past."""
+"""Builds the response bodies that describe mindstorms, running or past."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from nlsom_serve.app.past import recall
 from nlsom_serve.app.redact import redact
 from nlsom_serve.app.replies import MindstormCard, MindstormDetail, OpenTurnCard
 from nlsom_serve.app.run import Run
-from nlsom_serve.app.told import told_message, told_turn, told_verdict
+from nlsom_serve.app.wire import message_json, turn_json, verdict_json
 
 
 async def header_of(house: House, id: str) -> Header:
     """The header of a mindstorm.
 
     Raises:
-        ApiError: 404: there is none.
+        ApiError: 404: there is no such mindstorm.
     """
     header = await house.trace.header(id)
     if header is None:
@@ -35,17 +35,17 @@ async def header_of(house: House, id: str) -> Header:
 
 
 def _no_mindstorm() -> ApiError:
-    return not_found("there is no mindstorm of that id", code="mindstorm_not_found")
+    return not_found("there is no mindstorm with this id", code="mindstorm_not_found")
 
 
-def inside(task: JsonValue, name: str) -> list[Any]:
-    """A list inside a stored task."""
+def list_field(task: JsonValue, name: str) -> list[Any]:
+    """A list in a stored task; empty if it is absent."""
     value = task.get(name) if isinstance(task, dict) else None
     return value if isinstance(value, list) else []
 
 
 def card_of_run(run: Run) -> MindstormCard:
-    """A mindstorm that runs or waits."""
+    """A card of a mindstorm that runs or is queued."""
     return MindstormCard(
         id=run.id,
         state=run.state,
@@ -60,7 +60,7 @@ def card_of_run(run: Run) -> MindstormCard:
 
 
 async def card_of(house: House, header: Header, verdict: Verdict | None = None) -> MindstormCard:
-    """A mindstorm in short."""
+    """A card of any mindstorm in the trace; its verdict is read if none is given."""
     run = house.running(header.mindstorm)
     if run is not None:
         return card_of_run(run).model_copy(update={"started": header.started})
@@ -73,8 +73,8 @@ async def card_of(house: House, header: Header, verdict: Verdict | None = None) 
         state=state,
         society=wire_id(header.society),
         question=str(task.get("question", "")),
-        choices=[str(one) for one in inside(task, "choices")],
-        images=len(inside(task, "images")),
+        choices=[str(one) for one in list_field(task, "choices")],
+        images=len(list_field(task, "images")),
         seed=header.seed,
         started=header.started,
         answer=verdict.answer if verdict else None,
@@ -83,13 +83,13 @@ async def card_of(house: House, header: Header, verdict: Verdict | None = None) 
 
 
 async def verdict_of(house: House, id: str) -> Verdict | None:
-    """The verdict of a mindstorm, if it came to one."""
+    """The verdict of a mindstorm, if it reached one."""
     record = await house.trace.verdict(id)
     return read_stored(Verdict, record.body) if record is not None else None
 
 
-def _unbegun(entry: Entry) -> MindstormDetail:
-    """A mindstorm that ended, or waits to be taken up, before its first turn."""
+def _from_ledger(entry: Entry) -> MindstormDetail:
+    """A mindstorm that is not in the trace: it is queued, or ended before its first turn."""
     task = json.loads(entry.task)
     return MindstormDetail(
         id=entry.id,
@@ -107,10 +107,10 @@ def _unbegun(entry: Entry) -> MindstormDetail:
 
 
 async def detail_of(house: House, id: str) -> MindstormDetail:
-    """A mindstorm with all that was said.
+    """A mindstorm with everything that was said.
 
     Raises:
-        ApiError: 404: there is none.
+        ApiError: 404: there is no such mindstorm.
     """
     run = house.running(id)
     header = await house.trace.header(id)
@@ -118,7 +118,7 @@ async def detail_of(house: House, id: str) -> MindstormDetail:
         entry = await house.entry(id)
         if entry is None:
             raise _no_mindstorm()
-        return _unbegun(entry)
+        return _from_ledger(entry)
     seen, verdict = (run.seen, run.verdict) if run is not None else await recall(house.trace, id)
     if header is None:
         assert run is not None
@@ -127,7 +127,7 @@ async def detail_of(house: House, id: str) -> MindstormDetail:
         card = await card_of(house, header, verdict)
     return MindstormDetail(
         **card.model_dump(),
-        messages=[told_message(one.event.message) for one in seen if isinstance(one.event, Spoke)],
-        waiting=[OpenTurnCard(**told_turn(turn)) for turn in run.waiting()] if run is not None else [],
-        verdict=told_verdict(verdict) if verdict is not None else None,
+        messages=[message_json(one.event.message) for one in seen if isinstance(one.event, Spoke)],
+        waiting=[OpenTurnCard(**turn_json(turn)) for turn in run.waiting()] if run is not None else [],
+        verdict=verdict_json(verdict) if verdict is not None else None,
     )

@@ -1,4 +1,4 @@
-"""From a chat to a question, and from a verdict to content. Pure."""
+"""Turns a chat into a question, and an answer into message content. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from nlsom_serve.app.errors import bad
 from nlsom_serve.app.shapes import AsObject, AsSchema, AsText, ChatMessage, ImagePart
 
 BYTES_A_TOKEN = 4
-"""No tokenizer is common to all members: a token of `max_tokens` is four bytes of UTF-8."""
+"""Bytes of UTF-8 that count as one token of `max_tokens`: the members share no tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A chat taken apart.
+    """A parsed chat.
 
     Attributes:
         asked: The question and its options.
-        context: What was said before, in plain words.
-        pictures: URLs of all pictures, in the order they were sent.
+        context: The earlier messages, as plain text.
+        pictures: URLs of all pictures, in order.
     """
 
     asked: Asked
@@ -30,15 +30,15 @@ class Conversation:
 
 
 def read_chat(messages: Sequence[ChatMessage]) -> Conversation:
-    """Takes a chat apart: the last message of the user is the question, what stands before it is context.
+    """Parses a chat: the last message is the question, the earlier ones are its context.
 
     Raises:
-        ApiError: 400: it does not end with a message of the user.
+        ApiError: 400: the last message is not the user's.
     """
     *before, last = messages
     if last.role != "user":
-        told = "the last message has to be the user's: it is what the society is asked"
-        raise bad(told, param=f"messages.{len(before)}.role")
+        message = "the last message must have the role `user`: it is the question for the society"
+        raise bad(message, param=f"messages.{len(before)}.role")
     pictures = [
         part.image_url.url
         for message in messages
@@ -46,18 +46,18 @@ def read_chat(messages: Sequence[ChatMessage]) -> Conversation:
         for part in message.content
         if isinstance(part, ImagePart)
     ]
-    told = [f"{message.role}: {words}" for message in before if (words := _words(message).strip())]
-    return Conversation(read_choices(_words(last)), "\n".join(told), tuple(pictures))
+    context = [f"{message.role}: {text}" for message in before if (text := _text(message).strip())]
+    return Conversation(read_choices(_text(last)), "\n".join(context), tuple(pictures))
 
 
-def _words(message: ChatMessage) -> str:
+def _text(message: ChatMessage) -> str:
     if isinstance(message.content, str) or message.content is None:
         return message.content or ""
     return "\n".join(part.text for part in message.content if part.type == "text")
 
 
 def shorten(content: str, *, stops: Sequence[str], most_tokens: int | None) -> tuple[str, str]:
-    """The content up to a stop or the bound, and why it ends: `stop` or `length`."""
+    """Cuts content at the first stop text and at the length limit; also returns the `finish_reason`."""
     ends = [at for stop in stops if (at := content.find(stop)) >= 0]
     if ends:
         content = content[: min(ends)]
@@ -70,5 +70,5 @@ def shorten(content: str, *, stops: Sequence[str], most_tokens: int | None) -> t
 
 
 def wrap(content: str, shape: AsText | AsObject | AsSchema | None) -> str:
-    """The content in the shape that was asked for; one by schema is JSON already."""
+    """Wraps content in an object for `json_object`; with a schema it is JSON already."""
     return json.dumps({"answer": content}, ensure_ascii=False) if isinstance(shape, AsObject) else content

@@ -1,15 +1,15 @@
-"""Multiple choice, as people write it into a question. Pure.
+"""Finds the options of a multiple choice in the text of a question. Pure.
 
 The convention:
 
-- Options are labelled A, B, C, … (or a, b, c, …) in order, at least two, at most 26, no two alike. A label is
-  `A.`, `A)`, `A:` or `(A)`, the same for all, followed by a blank.
-- One a line, on lines that follow each other (empty lines between them do not matter).
-- Or all on one line; then the first label begins the line, or comes after `?`, `.`, `!`, `:`, `;` or `,`.
-- The answer is given as a letter if the words around the options ask for one (`answer with the letter …`), as
-  `ANSWER: X` if they say `ANSWER: $LETTER`, else as the option's text.
+- 2 to 26 distinct options are labelled A, B, C, … (or a, b, c, …) in order. A label is `A.`, `A)`, `A:` or
+  `(A)`, in the same style throughout, followed by white space.
+- Options stand on consecutive lines, one each (empty lines between them are ignored).
+- Or all stand on one line, where the first label begins the line or follows `?`, `.`, `!`, `:`, `;` or `,`.
+- The answer is a letter if the surrounding text asks for one (`answer with the letter …`), `ANSWER: X` if it
+  says `ANSWER: $LETTER`, and the option's text otherwise.
 
-Whatever does not follow it to the letter is an open question: nothing is guessed.
+A text that does not follow this exactly is an open question: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _TAIL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question taken apart.
+    """A parsed question.
 
     Attributes:
-        question: What is asked, without options.
+        question: The question without its options.
         choices: The options; empty for an open question.
-        reply: How the answer is to be written.
-        letters: What the options are called, one each.
+        reply: How to write the answer.
+        letters: The options' labels, one each.
     """
 
     question: str
@@ -47,11 +47,11 @@ class Asked:
     letters: tuple[str, ...] = ()
 
     def write(self, answer: str, canonical: tuple[str | None, ...] = ()) -> str:
-        """The answer as it was asked for.
+        """Formats an answer in the way that the question asks for.
 
         Args:
-            answer: An option, or what an option is counted as.
-            canonical: What each option is counted as.
+            answer: An option, or its canonical form.
+            canonical: The canonical form of each option.
         """
         if answer in self.choices:
             at = self.choices.index(answer)
@@ -64,7 +64,7 @@ class Asked:
 
 
 def read_choices(text: str) -> Asked:
-    """Takes a question apart by the convention above."""
+    """Parses a question by the convention above."""
     for letters in (string.ascii_uppercase, string.ascii_lowercase):
         for style in _STYLES:
             labels = [style.format(letter) for letter in letters]
@@ -78,15 +78,15 @@ def read_choices(text: str) -> Asked:
 def _asked(text: str, before: str, options: list[str], after: str, letters: str) -> Asked:
     around = f"{before}\n{after}"
     reply: Reply = "labelled" if _LABELLED.search(around) else "letter" if _LETTER.search(around) else "text"
-    if reply != "text":  # How to write the answer is our business, not the members'.
-        before, after = _without_orders(before), _without_orders(after)
+    if reply != "text":  # `Asked.write` formats the answer: the members need not be asked to.
+        before, after = _without_instructions(before), _without_instructions(after)
     question = "\n".join(part for part in (before.strip(), after.strip()) if part)
     if not question or len(set(options)) != len(options):
         return Asked(text.strip())
     return Asked(question, tuple(options), reply, tuple(letters[: len(options)]))
 
 
-def _without_orders(text: str) -> str:
+def _without_instructions(text: str) -> str:
     sentences = re.split(r"(?<=[.!?])\s+|\n+", text)
     return " ".join(one for one in sentences if not (_LETTER.search(one) or _LABELLED.search(one)))
 

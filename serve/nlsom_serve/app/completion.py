@@ -1,4 +1,4 @@
-"""A chat completion made of mindstorms: their dialogue as reasoning, their verdicts as content."""
+"""Chat completions: a mindstorm's dialogue as reasoning, its verdict as content."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from nlsom_serve.app.redact import redact
 from nlsom_serve.app.run import Run, Seen
 from nlsom_serve.app.shapes import ChatRequest
 from nlsom_serve.app.sse import frame
-from nlsom_serve.app.told import told_usage, told_verdict
+from nlsom_serve.app.wire import usage_json, verdict_json
 
 Queue = asyncio.Queue[tuple[int, dict[str, Any] | None, str | None]]
-"""The number of a choice, what is new in it (None: it is over), and why it ends."""
+"""Index of a choice, its delta (None once it is over), and its `finish_reason`."""
 
 
 @dataclass(slots=True)
 class Completion:
-    """A chat completion under way.
+    """A chat completion in progress.
 
     Attributes:
         asked: The request.
-        question: What it asks, and how the answer is to be written.
-        runs: A mindstorm for each of its choices.
-        created: When it was begun, in seconds since 1970 (UTC).
+        question: Its question, and how to write the answer.
+        runs: One mindstorm per choice.
+        created: Start time in seconds since 1970 (UTC).
     """
 
     asked: ChatRequest
@@ -41,7 +41,7 @@ class Completion:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def body(self) -> dict[str, Any]:
-        """The whole completion.
+        """The response body, once all runs are over.
 
         Raises:
             ApiError: A mindstorm stopped without a verdict.
@@ -49,17 +49,16 @@ class Completion:
         verdicts = [_verdict(run) for run in self.runs]
         choices: list[dict[str, Any]] = []
         for number, (run, verdict) in enumerate(zip(self.runs, verdicts, strict=True)):
-            content, refusal, ends = self._content(run, verdict)
+            content, refusal, finish = self._content(run, verdict)
             dialogue = _Dialogue()
-            thought = "".join(dialogue.line(seen) for seen in run.seen)
             message = {"role": "assistant", "content": content, "refusal": refusal}
-            message["reasoning_content"] = thought
-            choices.append({"index": number, "message": message, "finish_reason": ends, "logprobs": None})
-        told = self._head("chat.completion", choices)
-        told["usage"] = told_usage([verdict.usage for verdict in verdicts])
+            message["reasoning_content"] = "".join(dialogue.line(seen) for seen in run.seen)
+            choices.append({"index": number, "message": message, "finish_reason": finish, "logprobs": None})
+        body = self._head("chat.completion", choices)
+        body["usage"] = usage_json([verdict.usage for verdict in verdicts])
         extensions = [_extension(run, verdict) for run, verdict in zip(self.runs, verdicts, strict=True)]
-        told["nlsom"] = extensions[0] if len(extensions) == 1 else extensions
-        return told
+        body["nlsom"] = extensions[0] if len(extensions) == 1 else extensions
+        return body
 
     def _head(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -71,31 +70,35 @@ class Completion:
         }
 
     def _content(self, run: Run, verdict: Verdict) -> tuple[str | None, str | None, str]:
-        """Content, or a refusal that says why there is none; and why it ends."""
+        """The content, or a refusal that says why there is no verdict; and the `finish_reason`."""
         if verdict.answer is None:
             return None, _no_answer(verdict), "stop"
         canonical = tuple(run.task.canonical(choice) for choice in run.task.choices)
         written = wrap(self.question.write(verdict.answer, canonical), self.asked.response_format)
-        content, ends = shorten(written, stops=self.asked.stops, most_tokens=self.asked.most_tokens)
-        return content, None, ends
+        content, finish = shorten(written, stops=self.asked.stops, most_tokens=self.asked.most_tokens)
+        return content, None, finish
 
     async def frames(self, held: AsyncExitStack) -> AsyncGenerator[bytes]:
-        """The completion as a stream: the dialogue as `reasoning_content`, then the verdict as `content`."""
+        """Streams the completion: the dialogue as `reasoning_content`, then the verdict as `content`.
+
+        Args:
+            held: Closed when the stream ends.
+        """
         async with held:
             for number in range(len(self.runs)):
                 yield self._chunk(number, {"role": "assistant", "content": ""})
             queue = Queue(256)
-            talking = [
-                asyncio.create_task(self._talk(number, run, queue)) for number, run in enumerate(self.runs)
+            feeders = [
+                asyncio.create_task(self._feed(number, run, queue)) for number, run in enumerate(self.runs)
             ]
             try:
-                left = len(talking)
+                left = len(feeders)
                 while left:
-                    number, delta, ends = await queue.get()
+                    number, delta, finish = await queue.get()
                     if delta is None:
                         left -= 1
                         continue
-                    yield self._chunk(number, delta, ends)
+                    yield self._chunk(number, delta, finish)
                 failed = [error for run in self.runs if (error := _error(run)) is not None]
                 if failed:
                     yield frame(failed[0].body)
@@ -103,15 +106,15 @@ class Completion:
                 options = self.asked.stream_options
                 if options is not None and options.include_usage:
                     usages = [_verdict(run).usage for run in self.runs]
-                    yield frame({**self._head("chat.completion.chunk", []), "usage": told_usage(usages)})
+                    yield frame({**self._head("chat.completion.chunk", []), "usage": usage_json(usages)})
                 yield frame("[DONE]")
             finally:
-                for task in talking:
+                for task in feeders:
                     task.cancel()
-                await asyncio.gather(*talking, return_exceptions=True)
+                await asyncio.gather(*feeders, return_exceptions=True)
 
-    async def _talk(self, number: int, run: Run, queue: Queue) -> None:
-        """Puts what one mindstorm says into the queue, and None when it is over."""
+    async def _feed(self, number: int, run: Run, queue: Queue) -> None:
+        """Puts the deltas of one choice into the queue, and None when it is over."""
         dialogue = _Dialogue()
         async with aclosing(run.watch()) as events:
             async for seen in events:
@@ -119,46 +122,46 @@ class Completion:
                     await queue.put((number, {"reasoning_content": line}, None))
         await asyncio.shield(run.over)
         if run.verdict is not None and _error(run) is None:
-            content, refusal, ends = self._content(run, run.verdict)
+            content, refusal, finish = self._content(run, run.verdict)
             delta = {"content": content} if refusal is None else {"refusal": refusal}
             await queue.put((number, delta, None))
-            await queue.put((number, {}, ends))
+            await queue.put((number, {}, finish))
         await queue.put((number, None, None))
 
-    def _chunk(self, number: int, delta: dict[str, Any], ends: str | None = None) -> bytes:
-        choice = {"index": number, "delta": delta, "finish_reason": ends, "logprobs": None}
-        told = self._head("chat.completion.chunk", [choice])
-        if ends is not None:
+    def _chunk(self, number: int, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": number, "delta": delta, "finish_reason": finish, "logprobs": None}
+        chunk = self._head("chat.completion.chunk", [choice])
+        if finish is not None:
             run = self.runs[number]
-            told["nlsom"] = _extension(run, _verdict(run))
-        return frame(told)
+            chunk["nlsom"] = _extension(run, _verdict(run))
+        return frame(chunk)
 
 
 class _Dialogue:
-    """Who says what, in plain lines under a heading a round."""
+    """Formats events as lines of text, under a heading for each phase and round."""
 
     def __init__(self) -> None:
         self._part: tuple[str, int] | None = None
 
     def line(self, seen: Seen) -> str:
-        """What an event adds; "" for one that says nothing."""
+        """The text of an event; "" unless it is a reply or an abstention."""
         match seen.event:
             case Spoke(message=message):
                 said = message.said
                 words = " ".join(said.text.split())
-                told = [f"{message.sender}:", *([words] if words else [])]
+                line = [f"{message.sender}:", *([words] if words else [])]
                 if said.answer not in (None, words):
-                    told.append(f"-> {said.answer}")
+                    line.append(f"-> {said.answer}")
                 elif said.why is not None and said.why != said.text:
-                    told.append(f"(no answer: {redact(said.why)})")
-                return self._under(message.phase, message.round) + " ".join(told) + "\n"
+                    line.append(f"(no answer: {redact(said.why)})")
+                return self._heading(message.phase, message.round) + " ".join(line) + "\n"
             case Abstained(abstention=one):
                 cause = redact(one.cause)
-                return self._under(one.phase, one.round) + f"{one.member} abstains: {cause}\n"
+                return self._heading(one.phase, one.round) + f"{one.member} abstains: {cause}\n"
             case _:
                 return ""
 
-    def _under(self, phase: str, round: int) -> str:
+    def _heading(self, phase: str, round: int) -> str:
         if self._part == (phase, round):
             return ""
         first, self._part = self._part is None, (phase, round)
@@ -195,12 +198,12 @@ def _no_answer(verdict: Verdict) -> str:
 
 
 def _extension(run: Run, verdict: Verdict) -> dict[str, Any]:
-    told = told_verdict(verdict)
+    body = verdict_json(verdict)
     return {
         "mindstorm": run.id,
         "society": run.society_id,
         "seed": run.seed,
         "choices": list(run.task.choices),
-        **{name: told[name] for name in ("answer", "confidence", "rule", "tally", "tied", "abstained")},
-        **{name: told[name] for name in ("cut_short", "rounds", "saved", "usage", "usage_total")},
+        **{name: body[name] for name in ("answer", "confidence", "rule", "tally", "tied", "abstained")},
+        **{name: body[name] for name in ("cut_short", "rounds", "saved", "usage", "usage_total")},
     }

@@ -1,4 +1,4 @@
-"""What routes depend on: the house, and who calls."""
+"""FastAPI dependencies of the routes: the house, and the account that calls."""
 
 from __future__ import annotations
 

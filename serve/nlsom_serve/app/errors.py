@@ -1,4 +1,4 @@
-"""Errors as the OpenAI API tells them: `{"error": {"message", "type", "param", "code"}}`."""
+"""Errors in the OpenAI API's format: `{"error": {"message", "type", "param", "code"}}`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ log = logging.getLogger("nlsom.serve")
 
 
 class ErrorDetail(BaseModel):
-    """What was wrong.
+    """Details of an error.
 
     Attributes:
-        message: In words: what was wrong and what to do.
-        type: Kind of error.
-        param: The parameter that is to blame.
-        code: For programs.
+        message: What was wrong and what to do about it.
+        type: Kind of error, as the OpenAI API names it.
+        param: The parameter that caused it.
+        code: Machine-readable code.
     """
 
     message: str
@@ -34,13 +34,13 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """The body of every answer that is an error."""
+    """The body of every error response."""
 
     error: ErrorDetail
 
 
 class ApiError(HTTPException):
-    """An answer that is an error."""
+    """An error that is sent to the client."""
 
     def __init__(
         self,
@@ -56,56 +56,56 @@ class ApiError(HTTPException):
 
     @property
     def message(self) -> str:
-        """What was wrong, in words."""
+        """What was wrong."""
         return str(self.detail)
 
     @property
     def body(self) -> dict[str, Any]:
-        """The error in OpenAI's shape."""
+        """The response body."""
         kind = _type(self.status_code)
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
     def response(self) -> JSONResponse:
-        """The answer."""
+        """The HTTP response."""
         return JSONResponse(self.body, self.status_code, headers=dict(self.headers or {}))
 
 
 def bad(message: str, *, param: str | None = None, code: str = "invalid_value") -> ApiError:
-    """400: the request cannot be used as it is."""
+    """400: the request is invalid."""
     return ApiError(400, message, code=code, param=param)
 
 
 def not_found(what: str, *, code: str = "not_found", param: str | None = None) -> ApiError:
-    """404."""
+    """404: `what` says what is missing."""
     return ApiError(404, what, code=code, param=param)
 
 
 def busy(message: str, *, seconds: int, code: str = "rate_limit_exceeded") -> ApiError:
-    """429, and after how many seconds it is worth trying again."""
+    """429, with `Retry-After` in seconds."""
     return ApiError(429, message, code=code, headers={"Retry-After": str(seconds)})
 
 
-def ending() -> ApiError:
-    """503: no new mindstorms are taken."""
-    return ApiError(503, "the server is about to end", code="ending", headers={"Retry-After": "5"})
+def shutting_down() -> ApiError:
+    """503: no new mindstorms are accepted."""
+    return ApiError(503, "the server is shutting down", code="ending", headers={"Retry-After": "5"})
 
 
 def from_nlsom(error: NlsomError) -> ApiError:
-    """What an error of the library means to a client."""
-    told = redact(str(error))
+    """Maps an error of the library to a response; its message is redacted."""
+    message = redact(str(error))
     match error:
         case MediaError():
-            return bad(told, code="invalid_image", param="messages")
+            return bad(message, code="invalid_image", param="messages")
         case UsageError():
-            return bad(told)
+            return bad(message)
         case Unavailable():
-            return ApiError(503, told, code="unavailable", headers={"Retry-After": "5"})
+            return ApiError(503, message, code="unavailable", headers={"Retry-After": "5"})
         case MemberFailed():
-            return ApiError(502, told, code="member_failed")
+            return ApiError(502, message, code="member_failed")
         case ModelError():
-            return ApiError(502, told, code="model_error")
+            return ApiError(502, message, code="model_error")
         case _:
-            return ApiError(500, told, code="stopped")
+            return ApiError(500, message, code="stopped")
 
 
 def _type(status: int) -> str:
@@ -123,7 +123,7 @@ def _type(status: int) -> str:
 
 
 def install(app: FastAPI) -> None:
-    """Answers every error of `app` in this shape."""
+    """Installs handlers on `app`, so that every error response has this format."""
 
     async def api(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, ApiError)
@@ -144,9 +144,9 @@ def install(app: FastAPI) -> None:
         return ApiError(error.status_code, str(error.detail), code=code, headers=headers).response()
 
     async def fault(_: Request, error: Exception) -> JSONResponse:
-        # The last boundary: the log has the traceback, the client is told nothing of it.
-        log.error("a fault of the server", exc_info=error)
-        return ApiError(500, "a fault of the server; its log says more", code="internal_error").response()
+        # The outermost boundary: the traceback goes to the log, never to the client.
+        log.error("unhandled exception", exc_info=error)
+        return ApiError(500, "internal error; see the server's log", code="internal_error").response()
 
     app.add_exception_handler(ApiError, api)
     app.add_exception_handler(NlsomError, nlsom)
@@ -156,7 +156,7 @@ def install(app: FastAPI) -> None:
 
 
 def _invalid(error: RequestValidationError) -> ApiError:
-    """The first thing that is wrong with a request; its value is not repeated."""
+    """The first fault of a request, without the offending value, which may be long or secret."""
     first = error.errors()[0]
     loc = [str(step) for step in first["loc"] if step not in ("body", "query", "path")]
     param = ".".join(loc) or None
@@ -173,7 +173,7 @@ def _invalid(error: RequestValidationError) -> ApiError:
 
 
 class Refused(ValueError):
-    """A parameter that means something which a society cannot do."""
+    """A parameter that asks for something a society cannot do."""
 
     def __init__(self, param: str, why: str) -> None:
         super().__init__(f"{param} is not supported: {why}")

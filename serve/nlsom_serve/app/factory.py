@@ -1,4 +1,4 @@
-"""The application: routes, errors, and what lies around them."""
+"""Assembles the ASGI application: routes, error handlers and middleware."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parent.parent / "page"
 
 
 def create_app(house: House) -> ASGIApp:
-    """An ASGI application that serves an open house."""
+    """Makes the ASGI application that serves an open house."""
     app = FastAPI(
         title="nlsom",
         version=version("nlsom"),
@@ -53,19 +53,19 @@ def create_app(house: House) -> ASGIApp:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's document, without the 422 that is never sent, and with the key that may be asked for."""
+    """FastAPI's OpenAPI document, plus API keys, minus the 422 responses that are never sent."""
     if app.openapi_schema is None:
         from fastapi.openapi.utils import get_openapi
 
-        told = get_openapi(
+        document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        for path in told["paths"].values():
+        for path in document["paths"].values():
             for operation in path.values():
                 operation["responses"].pop("422", None)
         for name in ("HTTPValidationError", "ValidationError"):
-            told["components"]["schemas"].pop(name, None)
-        told["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
-        told["security"] = [{}, {"key": []}]
-        app.openapi_schema = told
+            document["components"]["schemas"].pop(name, None)
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{}, {"key": []}]
+        app.openapi_schema = document
     return app.openapi_schema

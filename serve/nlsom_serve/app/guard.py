@@ -1,4 +1,4 @@
-"""What a request passes before anything of it is read: logs, host, key, and the bounds on its body."""
+"""The outermost middleware: request ids, logs, Host and API key checks, and limits on bodies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nlsom_serve.app.settings import Settings
 log = logging.getLogger("nlsom.serve")
 
 OPEN = ("/", "/page/", "/health", "/ready", "/openapi.json", "/favicon.ico")
-"""What needs no key: the page, which holds no secret, and what says that the server is there."""
+"""Paths that need no key: the page, which holds no secret, and the probes."""
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -33,14 +33,14 @@ _HEADERS = {
 }
 
 
-_CLOSE = {"Connection": "close"}  # whatever is left of the body is not read
+_CLOSE = {"Connection": "close"}  # the rest of the body is not read
 _HEADER_BYTES = 32 * 2**10
-_PASSED_OVER = 64 * 2**20
-_PASSING_SECONDS = 2.0
+_DISCARD_BYTES = 64 * 2**20
+_DISCARD_SECONDS = 2.0
 
 
 class Guard:
-    """The outermost layer of the server. Pure ASGI, so that a client's leaving reaches the handlers."""
+    """Checks requests before the application sees them. Pure ASGI, so that handlers notice disconnects."""
 
     def __init__(self, app: ASGIApp, *, settings: Settings, keys: Keys, metrics: Metrics) -> None:
         self.settings = settings
@@ -48,7 +48,7 @@ class Guard:
         self._bodies = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request through, or answers it with what is wrong."""
+        """Passes a request on, or responds with an error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -56,7 +56,7 @@ class Guard:
         given = headers.get("x-request-id", "")
         id = given if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", given) else secrets.token_hex(8)
         token = request_id.set(id)
-        began, status = time.perf_counter(), 499  # nothing was sent: the client left before
+        began, status = time.perf_counter(), 499  # stays 499 if the client disconnects before a response
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -72,7 +72,7 @@ class Guard:
         body = _Body(self, receive)
         try:
             self._check(scope, headers)
-            await body.admit(headers)
+            await body.check(headers)
             await self._app(scope, body, sending)
         except ApiError as error:
             if status == 499:
@@ -81,7 +81,7 @@ class Guard:
                 await response(scope, receive, sending)
         finally:
             body.close()
-            self._tell(scope, status, time.perf_counter() - began)
+            self._log(scope, status, time.perf_counter() - began)
             request_id.reset(token)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
@@ -89,41 +89,41 @@ class Guard:
             raise ApiError(431, "the headers are too large", code="headers_too_large")
         hosts = self.settings.hosts
         if hosts and _host(headers.get("host", "")) not in hosts:
-            # Else a page of any origin whose name leads here could read what this machine is told.
-            raise ApiError(403, "this server is not called by that name (Host header)", code="wrong_host")
+            # Protects from DNS rebinding: a web page whose host name resolves to this machine.
+            raise ApiError(403, "the Host header does not name this server", code="wrong_host")
         account = self._keys.find(headers.get("authorization"))
         if account is None and scope["method"] != "OPTIONS" and not _is_open(scope["path"]):
-            told = "a key is needed: `Authorization: Bearer KEY`"
-            raise ApiError(401, told, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
+            message = "missing or wrong API key; send `Authorization: Bearer KEY`"
+            raise ApiError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
         scope["state"]["account"] = account
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+    def _log(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         self._metrics.request(route, status, seconds)
         account = scope["state"].get("account")
-        told = {"method": scope["method"], "path": scope["path"][:200], "status": status}
-        told |= {"seconds": round(seconds, 4), "key": getattr(account, "name", None)}
+        fields = {"method": scope["method"], "path": scope["path"][:200], "status": status}
+        fields |= {"seconds": round(seconds, 4), "key": getattr(account, "name", None)}
         if "mindstorm" in scope["state"]:
-            told["mindstorm"] = scope["state"]["mindstorm"]
-        log.info("request", extra=told)
+            fields["mindstorm"] = scope["state"]["mindstorm"]
+        log.info("request", extra=fields)
 
-    def take(self, count: int) -> None:
-        """Counts bytes of a body that is received.
+    def reserve(self, count: int) -> None:
+        """Counts received bytes of a body towards `Settings.bodies_bytes`.
 
         Raises:
-            ApiError: 429: all bodies together are too large just now.
+            ApiError: 429: the bodies of all current requests are too large together.
         """
         if self._bodies + count > self.settings.bodies_bytes:
-            raise busy("too much is being sent to the server just now", seconds=2, code="bodies_full")
+            raise busy("the server is receiving too much data; try again", seconds=2, code="bodies_full")
         self._bodies += count
 
-    def give_back(self, count: int) -> None:
-        """Says that a body is not held any more."""
+    def release(self, count: int) -> None:
+        """Gives back what was reserved for a body."""
         self._bodies -= count
 
 
 class _Body:
-    """The receiving side of one request: its body, within the bounds."""
+    """The `receive` callable of one request, which enforces the limits on its body."""
 
     def __init__(self, guard: Guard, receive: Receive) -> None:
         self._guard, self._receive = guard, receive
@@ -131,17 +131,17 @@ class _Body:
         self._whole = False
         self._until = asyncio.get_running_loop().time() + guard.settings.body_seconds
 
-    async def admit(self, headers: Headers) -> None:
-        """Looks at what the headers say of the body."""
+    async def check(self, headers: Headers) -> None:
+        """Checks the body's length and type, as far as the headers declare them."""
         length = headers.get("content-length")
         has_body = (length not in (None, "0")) or "transfer-encoding" in headers
         if length is not None and (not length.isdigit() or int(length) > self._guard.settings.body_bytes):
-            await self._pass_over()
+            await self._discard()
             raise self._too_large()
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if has_body and kind != "application/json":
-            # Also what keeps other origins' pages out: a browser asks first before it sends JSON.
-            await self._pass_over()
+            # Also keeps out web pages of other origins: browsers send them a preflight request for JSON.
+            await self._discard()
             raise ApiError(415, "send JSON: `Content-Type: application/json`", code="unsupported_media_type")
 
     async def __call__(self) -> Message:
@@ -152,23 +152,23 @@ class _Body:
                 message = await self._receive()
         except TimeoutError:
             seconds = self._guard.settings.body_seconds
-            told = f"the body did not come within {seconds:g} seconds"
-            raise ApiError(408, told, code="body_timeout", headers=_CLOSE) from None
+            message = f"the body was not received within {seconds:g} seconds"
+            raise ApiError(408, message, code="body_timeout", headers=_CLOSE) from None
         if message["type"] == "http.request":
             self._whole = not message.get("more_body", False)
             count = len(message.get("body", b""))
-            self._guard.take(count)
+            self._guard.reserve(count)
             self._held += count
             if self._held > self._guard.settings.body_bytes:
-                await self._pass_over()
+                await self._discard()
                 raise self._too_large()
         return message
 
-    async def _pass_over(self) -> None:
-        """Reads some of a body that is not wanted: a client that is still sending would miss the answer."""
-        left = _PASSED_OVER
+    async def _discard(self) -> None:
+        """Reads on for a while, since a client that is still sending would not read the response."""
+        left = _DISCARD_BYTES
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PASSING_SECONDS):
+            async with asyncio.timeout(_DISCARD_SECONDS):
                 while left > 0 and not self._whole:
                     message = await self._receive()
                     left -= len(message.get("body", b""))
@@ -176,11 +176,11 @@ class _Body:
 
     def _too_large(self) -> ApiError:
         most = self._guard.settings.body_bytes
-        told = f"the body is larger than the limit of {most:,} bytes"
-        return ApiError(413, told, code="body_too_large", headers=_CLOSE)
+        message = f"the body is larger than the limit of {most:,} bytes"
+        return ApiError(413, message, code="body_too_large", headers=_CLOSE)
 
     def close(self) -> None:
-        self._guard.give_back(self._held)
+        self._guard.release(self._held)
         self._held = 0
 
 
@@ -189,10 +189,10 @@ def _is_open(path: str) -> bool:
 
 
 def _host(header: str) -> str:
-    """The name in a Host header, without its port."""
+    """The host name in a Host header, without the port."""
     return re.sub(r":\d*$", "", header).lower()
 
 
 def local_hosts(names: Iterable[str]) -> tuple[str, ...]:
-    """The names by which a server on this machine only may be called."""
+    """The Host names accepted by a server that only this machine can reach: loopback names and `names`."""
     return tuple(dict.fromkeys(["localhost", "127.0.0.1", "[::1]", *(name.lower() for name in names)]))

@@ -1,4 +1,4 @@
-"""The house: the societies of a server, and the mindstorms that run in it."""
+"""The house: a server's open societies and running mindstorms, shared by all requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nlsom.phase import Limits
 from nlsom.society import Society, narrowed, opened_together
 from nlsom.task import Task
 from nlsom.trace import SqliteTrace
-from nlsom_serve.app.errors import ending, not_found
+from nlsom_serve.app.errors import not_found, shutting_down
 from nlsom_serve.app.keys import Account, Keys
 from nlsom_serve.app.ledger import Entry, Ledger
 from nlsom_serve.app.metrics import Metrics
@@ -32,18 +32,18 @@ log = logging.getLogger("nlsom.serve")
 
 
 class House:
-    """What all requests share. Opened and closed with the server.
+    """The state that all requests share; `opened_house` makes one.
 
     Attributes:
-        societies: By id, open.
-        settings: What clients may do.
-        keys: Who may come in.
-        trace: Where outcomes are kept.
-        media: Where pictures are kept.
-        answers: Where people answer.
-        metrics: What is counted.
-        places: How many mindstorms run and wait.
-        draining: Whether the server is about to end.
+        societies: Open societies by id.
+        settings: Limits for clients.
+        keys: The API keys.
+        trace: Where outcomes are stored.
+        media: Where pictures are stored.
+        answers: Where people's answers arrive.
+        metrics: Prometheus metrics.
+        places: Slots for running and queued mindstorms.
+        draining: Set when the server is shutting down.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class House:
         settings: Settings,
         keys: Keys,
     ) -> None:
-        self.societies = _named(societies)
+        self.societies = _by_id(societies)
         self.settings, self.keys = settings, keys
         self.trace, self.media = trace, media
         self.answers = Answers()
@@ -74,29 +74,29 @@ class House:
                     seat.agent.answers = self.answers
 
     def society(self, id: str) -> Society:
-        """The society of that id.
+        """The society with this id.
 
         Raises:
             ApiError: 404: there is none.
         """
         found = self.societies.get(id)
         if found is None:
-            told = f"no society is called {id[:80]!r} here; there are {', '.join(self.societies)}"
-            raise not_found(told, code="model_not_found", param="model")
+            message = f"no society is called {id[:80]!r}; this server has {', '.join(self.societies)}"
+            raise not_found(message, code="model_not_found", param="model")
         return found
 
     def running(self, id: str) -> Run | None:
-        """The mindstorm of that id, if it runs or waits."""
+        """The mindstorm with this id, if it runs or is queued."""
         return self._runs.get(id)
 
     def admit(self, account: Account, count: int = 1) -> list[Place]:
-        """Places for mindstorms of an account.
+        """Reserves places for an account's mindstorms.
 
         Raises:
-            ApiError: 429: the queue is full, or the account has spent its tokens; 503: the server ends.
+            ApiError: 429: the queue is full, or the account's tokens are spent; 503: shutting down.
         """
         if self.draining.is_set():
-            raise ending()
+            raise shutting_down()
         account.check()
         return self.places.reserve(count)
 
@@ -111,16 +111,16 @@ class House:
         limits: Limits,
         kept: bool,
     ) -> Run:
-        """Begins a mindstorm, or joins the same one that runs already. The place is used or given back.
+        """Begins a mindstorm, or joins the same one if it already runs.
 
         Args:
-            place: Where it runs.
-            account: Who pays.
+            place: A reserved place, which is used or given back.
+            account: Whose tokens are spent.
             society_id: Id of the society.
-            task: What is asked.
+            task: The task.
             seed: The run's seed; None draws one.
             limits: What it may spend.
-            kept: Whether it goes on although nobody waits for it, and after a restart.
+            kept: Whether it continues without clients, and after a restart.
         """
         with ExitStack() as unused:
             unused.callback(place.drop)
@@ -133,7 +133,7 @@ class House:
             run = self._runs.get(id)
             if run is None:
                 known, _ = await recall(self.trace, id) if kept else ([], None)
-                run = self._runs.get(id)  # while the trace was read, another may have begun it
+                run = self._runs.get(id)  # another request may have begun it meanwhile
                 if run is None:
                     run = Run(
                         id,
@@ -152,59 +152,59 @@ class House:
 
     def _start(self, run: Run, place: Place, account: Account) -> None:
         self._runs[run.id] = run
-        run.work = asyncio.create_task(self._work(run, place, account), name=f"run {run.id}")
+        run.work = asyncio.create_task(self._run(run, place, account), name=f"run {run.id}")
         self._tasks.add(run.work)
         run.work.add_done_callback(self._tasks.discard)
-        run.work.add_done_callback(lambda _: self._over(run, place))
+        run.work.add_done_callback(lambda _: self._ended(run, place))
 
     @asynccontextmanager
     async def wanted(self, run: Run) -> AsyncGenerator[Run]:
-        """Somebody wants the mindstorm while the block is open; when nobody does, it ends unless kept."""
+        """Counts a client as waiting for the run within the block. A run without clients ends unless kept."""
         run.wanted += 1
         try:
             yield run
         finally:
             run.wanted -= 1
             if not run.wanted and not run.kept:
-                await self._end(run)
+                await self._stop(run)
 
     async def cancel(self, id: str) -> None:
-        """Cancels a mindstorm down to its models; one that is over stays as it is."""
+        """Cancels a mindstorm and its requests to models; no effect on one that is over."""
         run = self._runs.get(id)
         if run is not None:
             if run.kept:
                 await self._ledger.close(id, "cancelled", "cancelled by a client")
             run.kept = False
-            await self._end(run)
+            await self._stop(run)
 
-    async def _end(self, run: Run) -> None:
+    async def _stop(self, run: Run) -> None:
         if self._runs.get(run.id) is run:
-            del self._runs[run.id]  # whoever asks the same from now on begins anew
+            del self._runs[run.id]  # so that the same question begins a new run instead of joining this one
         if run.work is not None:
             run.work.cancel()
             await asyncio.gather(run.work, return_exceptions=True)
 
     async def entry(self, id: str) -> Entry | None:
-        """What the ledger says of a mindstorm."""
+        """A mindstorm's entry in the ledger, if any."""
         return await self._ledger.get(id)
 
-    async def _work(self, run: Run, place: Place, account: Account) -> None:
+    async def _run(self, run: Run, place: Place, account: Account) -> None:
         try:
             async with place:
                 run.state = "running"
-                await self._watch(run, account)
+                await self._hold(run, account)
         except NlsomError as error:
             run.error = error
         except Exception:
-            # The boundary of one mindstorm: a fault of ours ends it, and is told in the log.
-            run.error = NlsomError("a fault of the server; its log says more")
-            log.exception("a mindstorm stopped by a fault of ours", extra={"mindstorm": run.id})
+            # The boundary of one mindstorm: a bug stops this one only; the log has the traceback.
+            run.error = NlsomError("internal error; see the server's log")
+            log.exception("internal error in a mindstorm", extra={"mindstorm": run.id})
         if run.kept:
             state = "decided" if run.error is None else "stopped"
             await self._ledger.close(run.id, state, redact(str(run.error or "")))
 
-    def _over(self, run: Run, place: Place) -> None:
-        """Clears up after a run; also after one that was cancelled before its first step."""
+    def _ended(self, run: Run, place: Place) -> None:
+        """Cleans up after a run, even if it was cancelled before its first step."""
         place.drop()
         if self._runs.get(run.id) is run:
             del self._runs[run.id]
@@ -213,42 +213,42 @@ class House:
         self.metrics.ended(run.society_id, ended, run.verdict)
         log.info("mindstorm", extra={"mindstorm": run.id, "society": run.society_id, "ended": ended})
 
-    async def _watch(self, run: Run, account: Account) -> None:
+    async def _hold(self, run: Run, account: Account) -> None:
         async with run.society.mindstorm(run.task, seed=run.seed, limits=run.limits) as storm:
             async for event in storm:
                 before = run.spent
                 if isinstance(event, Decided):
                     run.verdict = event.verdict
-                run.take(event)
+                run.add(event)
                 if run.spent > before:
                     account.spend(run.spent - before)
                 self.metrics.event(run.society_id, event)
             run.verdict = await storm.verdict()
 
     async def resume(self) -> None:
-        """Takes up the mindstorms that were kept and not over when the server last ended."""
+        """Resumes the kept mindstorms that were not over when the server last stopped."""
         for entry in await self._ledger.open():
             society = self.societies.get(entry.society)
             if society is None:
                 await self._ledger.close(
-                    entry.id, "stopped", f"society {entry.society!r} is not served any more"
+                    entry.id, "stopped", f"society {entry.society!r} is no longer served"
                 )
                 continue
             task = society.task.model_validate_json(entry.task)
             limits = Limits.model_validate_json(entry.limits)
             if society.id_of(task, seed=entry.seed, limits=limits) != entry.id:
                 await self._ledger.close(
-                    entry.id, "stopped", f"society {entry.society!r} is another since then"
+                    entry.id, "stopped", f"society {entry.society!r} has changed since it was asked"
                 )
                 continue
             (place,) = self.places.reserve(always=True)
             await self.begin(
                 place, Account("resumed"), entry.society, task, seed=entry.seed, limits=limits, kept=True
             )
-            log.info("taken up again", extra={"mindstorm": entry.id, "society": entry.society})
+            log.info("resumed", extra={"mindstorm": entry.id, "society": entry.society})
 
     async def close(self) -> None:
-        """Ends all mindstorms; those that are kept go on when a server is started again."""
+        """Stops all mindstorms; kept ones are resumed when the server is started again."""
         self.draining.set()
         tasks = list(self._tasks)
         for task in tasks:
@@ -256,7 +256,7 @@ class House:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _named(societies: Sequence[Society]) -> Mapping[str, Society]:
+def _by_id(societies: Sequence[Society]) -> Mapping[str, Society]:
     named: dict[str, Society] = {}
     for society in societies:
         id = wire_id(society.name)
@@ -270,7 +270,7 @@ def _named(societies: Sequence[Society]) -> Mapping[str, Society]:
 async def opened_house(
     societies: Sequence[Society], folder: Path, *, settings: Settings, keys: Keys
 ) -> AsyncGenerator[House]:
-    """A house whose trace, ledger and pictures are in a folder; open, with its kept mindstorms taken up."""
+    """Opens a house whose trace, ledger and pictures are in a folder, and resumes its kept mindstorms."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     trace = SqliteTrace(folder / "trace.sqlite")
     media = FolderStore(trace.media)

@@ -1,4 +1,4 @@
-"""API keys: who calls, and what each may still spend."""
+"""API keys, and the tokens that each may spend per hour."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from nlsom.errors import UsageError
 from nlsom_serve.app.errors import busy
 
 HOUR = 3600.0
-_SHORTEST = 16
+_MIN_LENGTH = 16
 
 
 @dataclass(slots=True)
 class Account:
-    """Who calls, and the tokens spent in the current hour.
+    """The owner of a key, and the tokens it has spent in the current hour.
 
     Attributes:
-        name: For logs.
-        most: Tokens an hour; None for no limit.
+        name: Its name in logs.
+        most: Tokens per hour; None for no limit.
     """
 
     name: str
@@ -30,30 +30,30 @@ class Account:
     _since: float = field(default_factory=time.monotonic)
 
     def spend(self, tokens: int) -> None:
-        """Takes note of what was spent."""
-        self._turn_over()
+        """Counts tokens as spent."""
+        self._start_new_hour()
         self._spent += tokens
 
     def check(self) -> None:
-        """Refuses whoever has spent it all.
+        """Checks that tokens are left. Running mindstorms are not stopped, so the limit may be exceeded.
 
         Raises:
-            ApiError: 429; a mindstorm under way is never cut by it, so the last one may overshoot.
+            ApiError: 429: the tokens of this hour are spent.
         """
-        self._turn_over()
+        self._start_new_hour()
         if self.most is not None and self._spent >= self.most:
             left = max(1, round(self._since + HOUR - time.monotonic()))
-            told = f"this key has spent its {self.most:,} tokens of this hour"
-            raise busy(told, seconds=left, code="tokens_exceeded")
+            message = f"this key has spent its {self.most:,} tokens for this hour"
+            raise busy(message, seconds=left, code="tokens_exceeded")
 
-    def _turn_over(self) -> None:
+    def _start_new_hour(self) -> None:
         now = time.monotonic()
         if now - self._since >= HOUR:
             self._since, self._spent = now, 0
 
 
 class Keys:
-    """The keys of a server; without any, everybody is let in under one account."""
+    """The keys of a server. Without any, all clients share one account and need no key."""
 
     def __init__(self, keys: dict[str, str] | None = None, *, tokens: int | None = None) -> None:
         self._accounts = [
@@ -64,13 +64,13 @@ class Keys:
 
     @property
     def open(self) -> bool:
-        """Whether no key is asked for."""
+        """Whether no key is required."""
         return not self._accounts
 
     def find(self, authorization: str | None) -> Account | None:
-        """The account that an Authorization header belongs to; None if it is nobody's.
+        """The account of an Authorization header; None if the key is unknown.
 
-        Digests of equal length are compared, in constant time, with every key, found or not.
+        Takes constant time: digests of equal length are compared with every key, even after a match.
         """
         if self.open:
             return self._anybody
@@ -84,28 +84,32 @@ class Keys:
 
 
 def read_keys(file: Path) -> dict[str, str]:
-    """Reads a file of keys: `KEY` or `NAME KEY` a line; empty lines and those with # in front are skipped.
+    """Reads a file of keys: `KEY` or `NAME KEY` per line; empty lines and comments (#) are skipped.
+
+    Returns:
+        Keys by name.
 
     Raises:
-        UsageError: It cannot be read, holds no key, or one that is too short.
+        UsageError: The file cannot be read, a line is malformed, a key is too short, a name is used twice, or
+            there is no key.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: the keys cannot be read ({error})") from None
+        raise UsageError(f"{file}: cannot read the keys ({error})") from None
     keys: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         if len(words) > 2:
-            raise UsageError(f"{file}:{number}: a line is KEY or NAME KEY")
+            raise UsageError(f"{file}:{number}: a line must be KEY or NAME KEY")
         name, key = words if len(words) == 2 else (f"key-{number}", words[0])
-        if len(key) < _SHORTEST:
-            raise UsageError(f"{file}:{number}: a key has at least {_SHORTEST} characters")
+        if len(key) < _MIN_LENGTH:
+            raise UsageError(f"{file}:{number}: a key must have at least {_MIN_LENGTH} characters")
         if name in keys:
-            raise UsageError(f"{file}:{number}: a second key is called {name!r}")
+            raise UsageError(f"{file}:{number}: there are two keys named {name!r}")
         keys[name] = key
     if not keys:
-        raise UsageError(f"{file}: holds no key")
+        raise UsageError(f"{file}: contains no key")
     return keys

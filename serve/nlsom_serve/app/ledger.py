@@ -1,7 +1,7 @@
-"""The ledger: mindstorms that clients gave to the server to keep, so that they go on after a restart.
+"""The ledger: mindstorms of the native API, which continue after a restart.
 
-What was said and decided stands in the trace; here stands only what the trace does not say: that somebody
-still waits for the mindstorm, or that it was cancelled or failed.
+The trace holds what was said and decided. The ledger adds what the trace lacks: that a mindstorm is still to
+be finished, or was cancelled or stopped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS mindstorms (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A mindstorm that the server keeps.
+    """A mindstorm in the ledger.
 
     Attributes:
         id: Its id.
@@ -79,26 +79,26 @@ class Ledger:
             await asyncio.to_thread(connection.close)
 
     async def put(self, entry: Entry) -> None:
-        """Writes an entry down, in place of an earlier one of the same id."""
+        """Stores an entry, replacing one with the same id."""
         row = (entry.id, entry.society, entry.task, str(entry.seed), entry.limits, entry.state, entry.reason)
         await self._do(
             lambda on: on.execute("INSERT OR REPLACE INTO mindstorms VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         )
 
     async def close(self, id: str, state: State, reason: str = "") -> None:
-        """Writes down how a mindstorm ended."""
+        """Records how a mindstorm ended."""
         row = (state, reason, id)
         await self._do(lambda on: on.execute("UPDATE mindstorms SET state = ?, reason = ? WHERE id = ?", row))
 
     async def get(self, id: str) -> Entry | None:
-        """The entry of that id."""
+        """The entry with this id, if any."""
         rows = await self._do(
             lambda on: on.execute("SELECT * FROM mindstorms WHERE id = ?", (id,)).fetchall()
         )
         return _entry(rows[0]) if rows else None
 
     async def open(self) -> list[Entry]:
-        """All that are not over, in the order they were given."""
+        """All entries that are not over, oldest first."""
         rows = await self._do(
             lambda on: on.execute("SELECT * FROM mindstorms WHERE state = 'open' ORDER BY rowid").fetchall()
         )

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line. Neither secrets nor pictures nor what was asked stand in them."""
+"""Logs as one JSON object per line. They contain no secrets, pictures or questions."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import sys
 from datetime import UTC, datetime
 
 request_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("request_id", default=None)
-"""The request in whose course this code runs."""
+"""The id of the current request, if any."""
 
 FIELDS = ("method", "path", "status", "seconds", "key", "mindstorm", "society", "ended")
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record as JSON, with the request's id and the fields given as `extra`."""
+    """Formats a record as JSON, with the request's id and those of `FIELDS` given as `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line."""
-        told: dict[str, object] = {
+        """Formats a record as one line."""
+        line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
         if (id := request_id.get()) is not None:
-            told["request"] = id
-        told |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+            line["request"] = id
+        line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str)
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
 
 
 def configure() -> None:
@@ -42,4 +42,4 @@ def configure() -> None:
         logger.handlers[:] = [handler]
         logger.setLevel(logging.INFO)
         logger.propagate = False
-    logging.getLogger("uvicorn.access").disabled = True  # `guard` writes one line a request itself
+    logging.getLogger("uvicorn.access").disabled = True  # `guard` logs each request itself

@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 
 
 
 class Metrics:
-    """The figures of one server, in a registry of its own."""
+    """The metrics of one server, in their own registry."""
 
     content_type = "text/plain; version=0.0.4; charset=utf-8"
 
     def __init__(self) -> None:
-        self._all = registry = CollectorRegistry()
+        self._registry = registry = CollectorRegistry()
         self._mindstorms = Counter(
-            "nlsom_mindstorms", "Mindstorms that are over.", ["society", "ended"], registry=registry
+            "nlsom_mindstorms", "Mindstorms that have ended.", ["society", "ended"], registry=registry
         )
         self._turns = Counter("nlsom_turns", "Turns that were answered.", ["society"], registry=registry)
         self._abstentions = Counter(
@@ -42,11 +42,11 @@ class Metrics:
             buckets=_SECONDS,
             registry=registry,
         )
-        self.running = Gauge("nlsom_running", "Mindstorms that run.", registry=registry)
-        self.waiting = Gauge("nlsom_queue", "Mindstorms that wait for a place.", registry=registry)
+        self.running = Gauge("nlsom_running", "Mindstorms that are running.", registry=registry)
+        self.waiting = Gauge("nlsom_queue", "Mindstorms in the queue.", registry=registry)
 
     def event(self, society: str, event: Event) -> None:
-        """Counts an event of a mindstorm; what was said in an earlier run is not counted again."""
+        """Counts a turn or an abstention. Replies reused from an earlier run are not counted again."""
         if isinstance(event, Spoke) and not event.again:
             self._turns.labels(society).inc()
             usage = event.message.said.usage
@@ -63,10 +63,10 @@ class Metrics:
             self._seconds.labels(society).observe(verdict.usage.seconds)
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """Counts a request by the pattern of its route, never by its path."""
+        """Counts a request. `route` is the route's pattern, not its path, which has unbounded values."""
         self._requests.labels(route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """All figures in Prometheus' text format."""
-        return generate_latest(self._all)
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""The native part of the API: mindstorms that can be watched, taken up again, cancelled and joined."""
+"""The native API: begin, list, watch and cancel mindstorms, and answer turns as a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nlsom import event, plugins
 from nlsom.answers import NotOpen
 from nlsom.message import Image
 from nlsom_serve.app.body import JsonRoute
-from nlsom_serve.app.cards import card_of, card_of_run, detail_of, header_of, inside
+from nlsom_serve.app.cards import card_of, card_of_run, detail_of, header_of, list_field
 from nlsom_serve.app.choices import Asked, read_choices
 from nlsom_serve.app.dependencies import TheAccount, TheHouse
 from nlsom_serve.app.errors import ApiError, bad, not_found
@@ -27,13 +27,13 @@ from nlsom_serve.app.run import Run, Seen, until_over
 from nlsom_serve.app.shapes import AskedLimits, Choices, Seed, Strict
 from nlsom_serve.app.sse import EventStream, frame
 from nlsom_serve.app.tasks import make_task
-from nlsom_serve.app.told import told_event
+from nlsom_serve.app.wire import event_json
 
 router = APIRouter(prefix="/v1/mindstorms", route_class=JsonRoute, tags=["mindstorms"])
 
 
 def _hex(digits: int, error: Callable[[], ApiError]) -> AfterValidator:
-    """Lets lower-case hexadecimal digits through, so many."""
+    """A validator for exactly `digits` lower-case hexadecimal digits."""
     pattern = re.compile(f"[0-9a-f]{{{digits}}}")
 
     def check(given: str) -> str:
@@ -44,12 +44,12 @@ def _hex(digits: int, error: Callable[[], ApiError]) -> AfterValidator:
     return AfterValidator(check)
 
 
-_LOOKS = "the id of a mindstorm is 16 hexadecimal digits, such as 00c0ffee00c0ffee"
+_ID_FORMAT = "the id of a mindstorm is 16 hexadecimal digits, such as 00c0ffee00c0ffee"
 
 Id = Annotated[
     str,
     Path(description="Id of a mindstorm: 16 hexadecimal digits."),
-    _hex(16, lambda: not_found(f"there is no such mindstorm: {_LOOKS}", code="mindstorm_not_found")),
+    _hex(16, lambda: not_found(f"there is no such mindstorm: {_ID_FORMAT}", code="mindstorm_not_found")),
 ]
 Key = Annotated[
     str,
@@ -59,10 +59,10 @@ Key = Annotated[
         lambda: not_found("there is no such turn: its key is 64 hexadecimal digits", code="turn_not_found"),
     ),
 ]
-LastKnown = Annotated[
+Before = Annotated[
     str,
-    Query(description="The last one that is known."),
-    _hex(16, lambda: bad(f"before: {_LOOKS}", param="before")),
+    Query(description="Lists mindstorms begun before this one: the last id of the page before."),
+    _hex(16, lambda: bad(f"before: {_ID_FORMAT}", param="before")),
 ]
 
 
@@ -74,11 +74,11 @@ class NewMindstorm(Strict):
         question: What is asked.
         images: Pictures: `data:` URLs; http(s) URLs where the server allows it.
         choices: The options of a multiple choice.
-        find_choices: Whether options are looked for in the question, as in a chat.
-        context: What was said before, in plain words.
+        find_choices: Whether to look for options in the question, as in a chat.
+        context: What was said before, as plain text.
         seed: The run's seed; the same question with the same seed is the same mindstorm.
         limits: What it may spend.
-        wait: Whether the answer waits until it is over.
+        wait: Whether to respond only when it is over.
     """
 
     society: Annotated[str, StringConstraints(max_length=200)]
@@ -93,7 +93,7 @@ class NewMindstorm(Strict):
 
 
 class PersonsAnswer(Strict):
-    """What a person answers."""
+    """A person's answer to a turn."""
 
     answer: Annotated[str, StringConstraints(min_length=1)]
 
@@ -108,7 +108,7 @@ class PersonsAnswer(Strict):
     },
 )
 async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: TheAccount) -> Response:
-    """Begins a mindstorm, which goes on whoever leaves, and after a restart of the server."""
+    """Begins a mindstorm. It continues if the client disconnects, and after a restart of the server."""
     society = house.society(new.society)
     asked = read_choices(new.question) if new.find_choices else Asked(new.question)
     places = house.admit(account)
@@ -141,9 +141,9 @@ async def begin(new: NewMindstorm, request: Request, house: TheHouse, account: T
 async def list_mindstorms(
     house: TheHouse,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: LastKnown | None = None,
+    before: Before | None = None,
 ) -> MindstormList:
-    """Lists mindstorms, those begun last first."""
+    """Lists mindstorms, newest first."""
     headers = await house.trace.latest(limit + 1, before=before)
     cards = [await card_of(house, header) for header in headers[:limit]]
     return MindstormList(data=cards, more=len(headers) > limit)
@@ -151,13 +151,13 @@ async def list_mindstorms(
 
 @router.get("/{id}", responses=failures(400, 401, 404))
 async def get_mindstorm(id: Id, house: TheHouse) -> MindstormDetail:
-    """Tells a mindstorm: its state, what was said, and its verdict."""
+    """Returns a mindstorm: its state, what was said, and its verdict."""
     return await detail_of(house, id)
 
 
 @router.delete("/{id}", responses=failures(400, 401, 404))
 async def cancel(id: Id, house: TheHouse) -> MindstormDetail:
-    """Cancels a mindstorm down to the models' servers; one that is over stays as it is."""
+    """Cancels a mindstorm and its requests to models; no effect on one that is over."""
     await house.cancel(id)
     return await detail_of(house, id)
 
@@ -175,10 +175,10 @@ async def cancel(id: Id, house: TheHouse) -> MindstormDetail:
     },
 )
 async def watch(id: Id, request: Request, house: TheHouse) -> Response:
-    """Streams its events. After a break, send the last id that came as `Last-Event-ID`."""
+    """Streams a mindstorm's events. To reconnect, send the last id received as `Last-Event-ID`."""
     given = request.headers.get("last-event-id", "0") or "0"
     if not (given.isascii() and given.isdigit()) or len(given) > 9:
-        raise bad("Last-Event-ID is the id of an event: a number", param="Last-Event-ID")
+        raise bad("Last-Event-ID must be the number of an event", param="Last-Event-ID")
     run = house.running(id)
     events = _live(house, run, int(given)) if run is not None else await _replay(house, id, int(given))
     return EventStream(events, heartbeat=house.settings.heartbeat)
@@ -186,15 +186,15 @@ async def watch(id: Id, request: Request, house: TheHouse) -> Response:
 
 @router.post("/{id}/turns/{key}", responses=failures(400, 401, 404, 408, 409, 413, 415, 429))
 async def answer_turn(id: Id, key: Key, given: PersonsAnswer, house: TheHouse) -> Taken:
-    """Answers a turn as the person who sits in that seat. The first answer counts."""
+    """Answers a turn for a member that a person speaks for. Only the first answer counts."""
     run = house.running(id)
     waiting = {open_turn.turn.key: open_turn for open_turn in run.waiting()} if run is not None else {}
     if key not in waiting:
         async for record in house.trace.records(id):
             if record.key == key:
-                late = "it was answered already" if record.kind == "replied" else "its time is over"
-                raise ApiError(409, f"this turn does not wait any more: {late}", code="turn_over")
-        raise not_found("no turn of this key waits in this mindstorm", code="turn_not_found")
+                why = "it was already answered" if record.kind == "replied" else "its time is over"
+                raise ApiError(409, f"this turn is closed: {why}", code="turn_over")
+        raise not_found("this mindstorm has no open turn with this key", code="turn_not_found")
     form = waiting[key].turn.form
     reading = form.read(given.answer)
     if reading.answer is None and reading.ballot is None:
@@ -202,7 +202,7 @@ async def answer_turn(id: Id, key: Key, given: PersonsAnswer, house: TheHouse) -
     try:
         house.answers.give(key, given.answer)
     except NotOpen:
-        raise ApiError(409, "this turn was answered already", code="turn_over") from None
+        raise ApiError(409, "this turn is closed: it was already answered", code="turn_over") from None
     return Taken(key=key)
 
 
@@ -215,15 +215,15 @@ async def answer_turn(id: Id, key: Key, given: PersonsAnswer, house: TheHouse) -
     },
 )
 async def picture(id: Id, number: Annotated[int, Path(ge=0, le=999)], house: TheHouse) -> Response:
-    """A picture that the mindstorm is about; numbered from 0."""
+    """Returns a picture of the task, by its number from 0."""
     run = house.running(id)
     if run is not None:
         images = run.task.images
     else:
         task = (await header_of(house, id)).task
-        images = tuple(Image.model_validate(one) for one in inside(task, "images"))
+        images = tuple(Image.model_validate(one) for one in list_field(task, "images"))
     if number >= len(images):
-        raise not_found("it has no picture of that number")
+        raise not_found(f"the mindstorm has no picture {number}: it has {len(images)}, numbered from 0")
     image = images[number]
     caching = {"Cache-Control": "private, max-age=86400, immutable"}
     return Response(await house.media.read(image), media_type=image.media_type, headers=caching)
@@ -231,25 +231,25 @@ async def picture(id: Id, number: Annotated[int, Path(ge=0, le=999)], house: The
 
 async def _live(house: House, run: Run, after: int) -> AsyncGenerator[bytes]:
     async with aclosing(run.watch(after)) as events:
-        ending = asyncio.ensure_future(house.draining.wait())
+        draining = asyncio.ensure_future(house.draining.wait())
         coming = asyncio.ensure_future(anext(events))
         try:
             while True:
-                await asyncio.wait((coming, ending), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((coming, draining), return_when=asyncio.FIRST_COMPLETED)
                 if not coming.done():
-                    return  # the server ends; whoever watches comes back with Last-Event-ID
+                    return  # the server is shutting down; clients reconnect with Last-Event-ID
                 try:
                     seen = coming.result()
                 except StopAsyncIteration:
                     return
-                waits = house.answers.get(seen.event.key) if isinstance(seen.event, event.Asked) else None
-                yield frame(told_event(seen.event, waits), event=seen.event.kind, id=seen.number)
+                turn = house.answers.get(seen.event.key) if isinstance(seen.event, event.Asked) else None
+                yield frame(event_json(seen.event, turn), event=seen.event.kind, id=seen.number)
                 coming = asyncio.ensure_future(anext(events))
         finally:
-            # Before `events` is closed, which cannot be done while somebody waits for its next.
-            for waiting in (coming, ending):
+            # Before `events` is closed: an async generator cannot be closed while its `anext` is pending.
+            for waiting in (coming, draining):
                 waiting.cancel()
-            await asyncio.gather(coming, ending, return_exceptions=True)
+            await asyncio.gather(coming, draining, return_exceptions=True)
 
 
 async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
@@ -263,6 +263,6 @@ async def _replay(house: House, id: str, after: int) -> AsyncGenerator[bytes]:
     async def frames() -> AsyncGenerator[bytes]:
         for one in [Seen(beginning(header, kind), None), *seen, Seen(last, None)]:
             if one.number is None or one.number > after:
-                yield frame(told_event(one.event), event=one.event.kind, id=one.number)
+                yield frame(event_json(one.event), event=one.event.kind, id=one.number)
 
     return frames()

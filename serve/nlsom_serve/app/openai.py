@@ -1,4 +1,4 @@
-"""The OpenAI-compatible part of the API: a society is a model."""
+"""The OpenAI-compatible API: each society is a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def list_models(house: TheHouse) -> ModelList:
 
 @router.get("/v1/models/{model:path}", responses=failures(400, 401, 404))
 async def get_model(model: str, house: TheHouse) -> ModelCard:
-    """Says whether a society is served."""
+    """Returns a society as a model."""
     id = model.removeprefix(PREFIX)
     house.society(id)
     return ModelCard(id=PREFIX + id)
@@ -46,16 +46,16 @@ async def get_model(model: str, house: TheHouse) -> ModelCard:
     responses={
         200: {
             "content": {"text/event-stream": {}},
-            "description": "The completion; with `stream` its chunks as `data:` lines, then `[DONE]`.",
+            "description": "The completion; with `stream`, its chunks as `data:` lines, then `[DONE]`.",
         },
         **failures(400, 401, 404, 408, 413, 415, 429, 500, 502, 503),
     },
 )
 async def complete(asked: ChatRequest, request: Request, house: TheHouse, account: TheAccount) -> Response:
-    """Asks a society. The mindstorm is cancelled, down to the models, when the client leaves."""
+    """Asks a society. If the client disconnects, the mindstorm and its requests to models are cancelled."""
     count = asked.n or 1
     if count > house.settings.choices:
-        raise bad(f"the most answers to one request is {house.settings.choices}", param="n")
+        raise bad(f"at most {house.settings.choices} answers per request", param="n")
     society_id = asked.model.removeprefix(PREFIX)
     society = house.society(society_id)
     conversation = read_chat(asked.messages)
@@ -86,7 +86,7 @@ async def complete(asked: ChatRequest, request: Request, house: TheHouse, accoun
         completion = Completion(asked, conversation.asked, runs)
         if not asked.stream:
             if not await until_over(runs, request.receive):
-                raise ApiError(499, "the client left", code="client_left")
+                raise ApiError(499, "the client disconnected", code="client_left")
             return JSONResponse(completion.body())
         held = stack.pop_all()
     return EventStream(completion.frames(held), heartbeat=house.settings.heartbeat)

@@ -1,4 +1,4 @@
-"""Mindstorms of the past, from the trace: the same events that were seen when they ran."""
+"""Replays the events of past mindstorms from the trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nlsom_serve.app.run import Seen
 
 
 async def recall(trace: Trace, mindstorm: str) -> tuple[list[Seen], Verdict | None]:
-    """What a trace knows of a mindstorm: its numbered events, and its verdict if it came to one.
+    """Reads a mindstorm's numbered events from a trace, and its verdict if it reached one.
 
     Raises:
         TraceError: A record cannot be read.
@@ -40,7 +40,7 @@ def _event(record: Record) -> Event:
 
 
 def beginning(header: Header, kind: type[Task]) -> Started:
-    """The event that a mindstorm began with."""
+    """The first event of a mindstorm."""
     return Started(
         mindstorm=header.mindstorm,
         society=header.society,
@@ -51,5 +51,5 @@ def beginning(header: Header, kind: type[Task]) -> Started:
 
 
 def ending(id: str, verdict: Verdict) -> Decided:
-    """The event that a decided mindstorm ended with."""
+    """The last event of a mindstorm that reached a verdict."""
     return Decided(mindstorm=id, verdict=verdict)

@@ -1,4 +1,4 @@
-"""Places: how many mindstorms run at once, and how many wait."""
+"""Limits how many mindstorms run concurrently, and how many wait."""
 
 from __future__ import annotations
 
@@ -9,57 +9,57 @@ from nlsom_serve.app.errors import busy
 
 
 class Places:
-    """So many at once, so many waiting in the order they came; the rest is refused at once."""
+    """Lets `at_once` mindstorms run and `queue` more wait, first in, first out; further ones are refused."""
 
     def __init__(self, at_once: int, queue: int) -> None:
         self.at_once, self.queue = at_once, queue
         self._free = asyncio.Semaphore(at_once)
         self._taken = 0
         self._running = 0
-        self._usual = 1.0
+        self._mean_seconds = 1.0
 
     @property
     def running(self) -> int:
-        """How many run."""
+        """How many are running."""
         return self._running
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """How many are waiting."""
         return self._taken - self._running
 
     def reserve(self, count: int = 1, *, always: bool = False) -> list[Place]:
-        """Takes places, of which each is then waited for by `async with`.
+        """Reserves places; `async with` on each waits until it may run.
 
         Args:
             count: How many.
-            always: Takes them although the queue is full.
+            always: Whether to reserve them even if the queue is full.
 
         Raises:
-            ApiError: 429: there are not as many.
+            ApiError: 429: the queue has too little room.
         """
         if not always and self._taken + count > self.at_once + self.queue:
-            seconds = min(60, max(1, round(self._usual * self._taken / self.at_once)))
-            raise busy("the server is busy; the queue is full", seconds=seconds, code="queue_full")
+            seconds = min(60, max(1, round(self._mean_seconds * self._taken / self.at_once)))
+            raise busy("the server is busy: its queue is full", seconds=seconds, code="queue_full")
         self._taken += count
         return [Place(self) for _ in range(count)]
 
     async def enter(self) -> None:
-        """Waits for a free place."""
+        """Waits until a mindstorm may run."""
         await self._free.acquire()
         self._running += 1
 
     def leave(self, seconds: float | None) -> None:
-        """Gives a place back; `seconds` says how long it was used, None that it never was."""
+        """Gives a place back after `seconds` of use; None if it was never entered."""
         self._taken -= 1
         if seconds is not None:
             self._running -= 1
             self._free.release()
-            self._usual += (seconds - self._usual) / 8  # a running mean, for Retry-After
+            self._mean_seconds += (seconds - self._mean_seconds) / 8  # a moving average, for Retry-After
 
 
 class Place:
-    """A reserved place. Entered once; given back when it is left, or by `drop` if it is never entered."""
+    """A reserved place: enter it once with `async with`, or give it back with `drop`."""
 
     def __init__(self, places: Places) -> None:
         self._places: Places | None = places
@@ -81,7 +81,7 @@ class Place:
         places.leave(asyncio.get_running_loop().time() - self._since)
 
     def drop(self) -> None:
-        """Gives back a place that was not entered."""
+        """Gives the place back if it was not entered; no effect if it was given back already."""
         places, self._places = self._places, None
         if places is not None:
             places.leave(None)

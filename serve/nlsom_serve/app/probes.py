@@ -1,11 +1,11 @@
-"""What watches over the server asks it: whether it answers, whether it takes more, and its figures."""
+"""Health, readiness and metrics endpoints."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
 from nlsom_serve.app.dependencies import TheHouse
-from nlsom_serve.app.errors import ending
+from nlsom_serve.app.errors import shutting_down
 from nlsom_serve.app.metrics import Metrics
 from nlsom_serve.app.replies import Status, failures
 
@@ -14,15 +14,15 @@ router = APIRouter(tags=["server"])
 
 @router.get("/health", responses=failures())
 async def health() -> Status:
-    """Says that the process answers."""
+    """Liveness: the process responds."""
     return Status(status="ok")
 
 
 @router.get("/ready", responses=failures(503))
 async def ready(house: TheHouse) -> Status:
-    """Says whether new mindstorms are taken; not any more once the server is about to end."""
+    """Readiness: 503 once the server is shutting down and accepts no new mindstorms."""
     if house.draining.is_set():
-        raise ending()
+        raise shutting_down()
     return Status(status="ready")
 
 
@@ -30,10 +30,10 @@ async def ready(house: TheHouse) -> Status:
     "/metrics",
     response_class=Response,
     responses={
-        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Figures."},
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Metrics."},
         **failures(401),
     },
 )
 async def metrics(house: TheHouse) -> Response:
-    """Figures for Prometheus."""
+    """Metrics for Prometheus."""
     return Response(house.metrics.text(), headers={"Content-Type": Metrics.content_type})

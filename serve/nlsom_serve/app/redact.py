@@ -1,4 +1,4 @@
-"""Words about failures, without what is nobody's business: paths, credentials, and what URLs carry."""
+"""Removes file paths, credentials and URLs from error texts before clients see them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def redact(text: str) -> str:
-    """The text with URLs cut to their scheme, and secrets and file paths left out.
+    """Cuts URLs to their scheme, replaces secrets and file paths by "…", and limits the length.
 
-    It is for words that come from below (causes of abstentions, errors): those may speak of the machine.
+    For texts that may reveal details of the machine, such as errors and causes of abstentions.
     """
     text = _URL.sub(lambda match: f"{match[1]}://…", text)
     text = _SECRET.sub("…", text)

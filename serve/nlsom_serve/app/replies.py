@@ -1,4 +1,4 @@
-"""The bodies of answers, for the OpenAPI document."""
+"""Response bodies, as the OpenAPI document describes them."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from nlsom_serve.app.errors import ErrorBody
 from nlsom_serve.app.run import State
 
-_WHAT = {
-    400: "The request cannot be used as it is.",
-    401: "No key, or a wrong one.",
-    403: "The server is not called by that name.",
-    404: "There is no such thing.",
-    408: "The body did not come in time.",
-    409: "It is too late for that.",
+_DESCRIPTIONS = {
+    400: "The request is invalid.",
+    401: "The API key is missing or wrong.",
+    403: "The Host header does not name this server.",
+    404: "Not found.",
+    408: "The body was not received in time.",
+    409: "The turn is closed.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     431: "The headers are too large.",
-    429: "The server is busy, or the key has spent its tokens; `Retry-After` says when to try again.",
-    500: "A fault of the server.",
-    502: "A member or a model failed, and the society's file says that this ends the mindstorm.",
-    503: "Something is not there just now; `Retry-After` says when to try again.",
+    429: "The server is busy, or the key's tokens are spent; `Retry-After` says when to try again.",
+    500: "Internal error.",
+    502: "A member or a model failed, and by the society's file this stops the mindstorm.",
+    503: "Temporarily unavailable; `Retry-After` says when to try again.",
 }
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors that a route may answer with."""
-    always = (403, 431)
+    """The error responses of a route, for FastAPI's `responses`; 403 and 431 are always among them."""
     return {
-        status: {"model": ErrorBody, "description": _WHAT[status]} for status in sorted({*always, *statuses})
+        status: {"model": ErrorBody, "description": _DESCRIPTIONS[status]}
+        for status in sorted({403, 431, *statuses})
     }
 
 
 class ModelCard(BaseModel):
-    """A society, as OpenAI tells a model."""
+    """A society, as a model of the OpenAI API."""
 
     id: str
     object: Literal["model"] = "model"
@@ -54,7 +54,7 @@ class AssistantMessage(BaseModel):
     """The answer.
 
     Attributes:
-        content: The verdict; null where there is none.
+        content: The verdict; null if there is none.
         refusal: Why there is no verdict.
         reasoning_content: Who said what, round by round.
     """
@@ -66,7 +66,7 @@ class AssistantMessage(BaseModel):
 
 
 class ChatChoice(BaseModel):
-    """One answer; each has a mindstorm of its own."""
+    """One answer, from a mindstorm of its own."""
 
     index: int
     message: AssistantMessage
@@ -75,13 +75,13 @@ class ChatChoice(BaseModel):
 
 
 class CachedTokens(BaseModel):
-    """Of the tokens read, those found in a prefix cache."""
+    """Prompt tokens found in a prefix cache."""
 
     cached_tokens: int
 
 
 class ChatUsage(BaseModel):
-    """Tokens of all members."""
+    """Tokens over all members."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -90,7 +90,7 @@ class ChatUsage(BaseModel):
 
 
 class ChatCompletion(BaseModel):
-    """A chat completion; with `stream`, its parts come as server-sent events instead."""
+    """A chat completion; with `stream`, chunks are sent as server-sent events instead."""
 
     id: str
     object: Literal["chat.completion"] = "chat.completion"
@@ -124,10 +124,10 @@ class MindstormCard(BaseModel):
         society: Id of its society.
         question: What is asked.
         choices: The options of a multiple choice.
-        images: How many pictures.
+        images: Number of pictures.
         seed: The run's seed.
-        started: When it was begun, in seconds since 1970 (UTC); null until it is.
-        answer: Of the verdict.
+        started: Start time in seconds since 1970 (UTC); null until it starts.
+        answer: The verdict's answer.
         reason: Why it ended without a verdict.
     """
 
@@ -146,12 +146,12 @@ class MindstormCard(BaseModel):
 
 
 class MindstormDetail(MindstormCard):
-    """A mindstorm with all that was said.
+    """A mindstorm with everything that was said.
 
     Attributes:
         messages: What was said, in the order of the trace.
         waiting: Turns that wait for a person.
-        verdict: Its verdict.
+        verdict: Its verdict; null if there is none.
     """
 
     messages: list[dict[str, JsonValue]]
@@ -160,7 +160,7 @@ class MindstormDetail(MindstormCard):
 
 
 class MindstormList(BaseModel):
-    """Mindstorms, those begun last first."""
+    """Mindstorms, newest first; `more` says whether there are older ones."""
 
     data: list[MindstormCard]
     more: bool
@@ -183,7 +183,7 @@ class SocietyList(BaseModel):
 
 
 class MemberCard(BaseModel):
-    """A member; `hears` names the others it hears, null is everyone."""
+    """A member; `hears` names the other members it hears, null means everyone."""
 
     name: str
     role: str
@@ -201,13 +201,13 @@ class SocietyDetail(SocietyCard):
 
 
 class Status(BaseModel):
-    """Whether the server is there."""
+    """The state of the server."""
 
     status: Literal["ok", "ready"]
 
 
 class Taken(BaseModel):
-    """An answer was taken."""
+    """A person's answer was accepted."""
 
     key: str
     taken: Literal[True] = True

@@ -1,4 +1,4 @@
-"""A mindstorm under way in a server: its events for whoever watches, and who still wants it."""
+"""A mindstorm that runs in a server, and its events for any number of watchers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from nlsom.phase import Limits
 from nlsom.society import Society
 from nlsom.task import Task
 from nlsom.verdict import Verdict
-from nlsom_serve.app.sse import gone
+from nlsom_serve.app.sse import disconnected
 
 State = Literal["queued", "running", "decided", "stopped", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An event, and its number if it is one that the trace keeps.
+    """An event, with a number if the trace stores it.
 
-    What members said and why they did not are numbered from 1 in the order of the trace; so the numbers mean
-    the same after a restart. All else is for those who watch just now.
+    Replies and abstentions are numbered from 1 in the order of the trace, so that numbers stay valid after a
+    restart. Other events have no number, and only live watchers get them.
     """
 
     event: Event
@@ -34,23 +34,24 @@ class Seen:
 
 
 class Run:
-    """A mindstorm that runs or waits for its place.
+    """A mindstorm that runs or is queued.
 
     Attributes:
-        id: Of the mindstorm.
+        id: Its id.
         society_id: Id of its society.
-        society: The society.
-        task: What it is asked.
+        society: Its society.
+        task: The task.
         seed: The run's seed.
         limits: What it may spend.
-        kept: Whether it goes on although nobody waits for it, and after a restart.
+        kept: Whether it continues without clients, and after a restart.
         wanted: How many clients wait for it.
-        state: Whether it waits or runs, or how it ended.
-        verdict: Once it is decided.
-        error: Why it stopped without one.
-        spent: Tokens spent now.
-        over: Done when it has ended, however it did.
-        work: What runs it.
+        state: Whether it is queued or running, or how it ended.
+        verdict: Its verdict, once it is decided.
+        error: Why it stopped without a verdict.
+        spent: Tokens spent by this run, without those of earlier runs.
+        over: Resolved when it has ended, in whatever way.
+        work: The asyncio task that runs it.
+        seen: Its events so far.
     """
 
     def __init__(
@@ -83,15 +84,15 @@ class Run:
         self._wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ending: Decided | Stopped | None = None
 
-    def take(self, event: Event) -> None:
-        """Takes in an event and wakes whoever watches; the ending is told by `close`."""
+    def add(self, event: Event) -> None:
+        """Adds an event and wakes the watchers; the last event waits until `close`."""
         number = None
         if isinstance(event, Asked):
             self._asked[event.member] = event
         elif isinstance(event, Spoke | Abstained):
             place = _place(event)
             if place in self._known:
-                return  # stored by an earlier run of it, and shown already
+                return  # stored by an earlier run, and among `seen` from the start
             self._known.add(place)
             self._asked.pop(place[0], None)
             self._number += 1
@@ -100,19 +101,19 @@ class Run:
                 self.spent += event.message.said.usage.tokens
         elif isinstance(event, Decided | Stopped):
             self._ending = self._ending or event
-            return  # who hears of it may ask at once how it ended, and shall not be told that it runs
-        self._tell(Seen(event, number))
+            return  # `close` sends it, after setting the state: a watcher may ask for the state at once
+        self._append(Seen(event, number))
 
-    def _tell(self, seen: Seen) -> None:
+    def _append(self, seen: Seen) -> None:
         self.seen.append(seen)
         wake, self._wake = self._wake, asyncio.get_running_loop().create_future()
         wake.set_result(None)
 
     async def watch(self, after: int = 0) -> AsyncGenerator[Seen]:
-        """The events from the beginning, then as they come; the last is a `Decided` or a `Stopped`.
+        """Yields all events so far, then new ones; the last is a `Decided` or a `Stopped`.
 
         Args:
-            after: The number of the last event that is known; numbered ones up to it are left out.
+            after: Numbered events up to this number are left out.
         """
         at = 0
         while True:
@@ -127,22 +128,22 @@ class Run:
             await asyncio.shield(wake)
 
     def waiting(self) -> list[OpenTurn]:
-        """Turns of it that wait for a person."""
+        """Its turns that wait for a person."""
         found = (self._answers.get(asked.key) for asked in self._asked.values())
         return [turn for turn in found if turn is not None]
 
     def close(self, state: State) -> None:
-        """Says that it is over, and how it ended."""
+        """Marks it as over and sends the last event."""
         self.state = state
         reason = "cancelled" if self.error is None else str(self.error)
-        self._tell(Seen(self._ending or Stopped(mindstorm=self.id, reason=reason), None))
+        self._append(Seen(self._ending or Stopped(mindstorm=self.id, reason=reason), None))
         if not self.over.done():
             self.over.set_result(None)
 
 
 async def until_over(runs: Sequence[Run], receive: Receive) -> bool:
-    """Waits until mindstorms are over; False where the client left before."""
-    leaving = asyncio.ensure_future(gone(receive))
+    """Waits until all runs are over; returns False if the client disconnects before."""
+    leaving = asyncio.ensure_future(disconnected(receive))
     ending = asyncio.ensure_future(asyncio.wait([run.over for run in runs]))
     try:
         await asyncio.wait((leaving, ending), return_when=asyncio.FIRST_COMPLETED)
@@ -154,7 +155,7 @@ async def until_over(runs: Sequence[Run], receive: Receive) -> bool:
 
 
 def _place(event: Event) -> tuple[str, str, int]:
-    """Who spoke or did not, in which phase and round: once in a mindstorm."""
+    """Member, phase and round of a reply or abstention: unique within a mindstorm."""
     if isinstance(event, Spoke):
         message = event.message
         return message.sender, message.phase, message.round

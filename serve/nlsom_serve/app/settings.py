@@ -1,4 +1,4 @@
-"""What a server lets its clients do."""
+"""Limits that a server sets for its clients."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from nlsom.media import GateLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The bounds of a server.
+    """Limits of a server.
 
     Attributes:
-        at_once: Mindstorms that run at the same time.
-        queue: Mindstorms that wait for their turn; more are refused with 429.
-        body_bytes: Largest body of a request.
-        bodies_bytes: All bodies that are being received or worked on, together.
-        body_seconds: How long a client may take to send a body.
-        pictures: Most pictures of a request.
-        picture_bytes: Largest picture, as a file.
+        at_once: Mindstorms that run concurrently.
+        queue: Mindstorms that may wait; more are refused with 429.
+        body_bytes: Largest request body, in bytes.
+        bodies_bytes: Total size of all request bodies in memory, in bytes.
+        body_seconds: Time that a client has to send a body.
+        pictures: Most pictures per request.
+        picture_bytes: Largest picture file, in bytes.
         pixels: Largest picture, in pixels.
         fetch: Whether pictures may be fetched by http(s) URL, from public addresses.
-        seconds: Longest mindstorm.
-        tokens: Most tokens of a mindstorm; None leaves it to the society's file.
-        choices: Most answers to one request (`n`).
-        origins: Web pages that may call the server from a browser (CORS); `*` for any.
-        hosts: Values of the Host header that are answered; empty answers any.
-        heartbeat: Seconds between signs of life in a stream of events.
+        seconds: Longest mindstorm, in seconds.
+        tokens: Most tokens per mindstorm; None leaves it to the society's file.
+        choices: Most answers per request (`n`).
+        origins: Web origins that may call the server from a browser (CORS); `*` for any.
+        hosts: Accepted values of the Host header; empty accepts any.
+        heartbeat: Seconds between keep-alive comments in a stream of events.
     """
 
     at_once: int = 16
@@ -47,5 +47,5 @@ class Settings:
 
     @property
     def gate(self) -> GateLimits:
-        """What the media gate lets in from a client."""
+        """The media gate's limits for pictures from clients."""
         return GateLimits(max_bytes=self.picture_bytes, max_pixels=self.pixels, seconds=15.0)

@@ -1,4 +1,4 @@
-"""The bodies of the OpenAI-compatible requests. What a society cannot do is refused, never dropped."""
+"""Bodies of the OpenAI-compatible requests. Parameters that a society cannot honour are refused."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ Choices = Annotated[
 
 
 class Strict(BaseModel):
-    """A request: an unknown field is an error, and a number in quotes is not taken for a number."""
+    """A request body: unknown fields are errors, and types are not coerced."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TextPart(Strict):
-    """Words."""
+    """A text part of a message."""
 
     type: Literal["text"]
     text: str
 
 
 class ImageUrl(Strict):
-    """Where a picture is.
+    """The URL of a picture.
 
     Attributes:
-        url: A `data:` URL; an http(s) URL where the server allows it.
+        url: A `data:` URL, or an http(s) URL if the server allows it.
         detail: Ignored: the members' models decide.
     """
 
@@ -60,7 +60,7 @@ class ImageUrl(Strict):
 
 
 class ImagePart(Strict):
-    """A picture."""
+    """A picture in a message."""
 
     type: Literal["image_url"]
     image_url: ImageUrl
@@ -70,7 +70,7 @@ Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
 
 
 class ChatMessage(BaseModel):
-    """A message of the chat. The last is the question; the ones before are told to the members as context."""
+    """A message of the chat. The last one is the question; earlier ones are the members' context."""
 
     model_config = ConfigDict(strict=True)
 
@@ -91,37 +91,37 @@ class JsonSchema(BaseModel):
 
 
 class AsText(Strict):
-    """The answer as it is."""
+    """The answer as plain text."""
 
     type: Literal["text"]
 
 
 class AsObject(Strict):
-    """`{"answer": …}`."""
+    """The answer as `{"answer": …}`."""
 
     type: Literal["json_object"]
 
 
 class AsSchema(Strict):
-    """JSON that satisfies a schema."""
+    """The answer as JSON that satisfies a schema."""
 
     type: Literal["json_schema"]
     json_schema: JsonSchema
 
 
 class StreamOptions(Strict):
-    """What a stream ends with."""
+    """Options of a stream."""
 
     include_usage: bool | None = None
     include_obfuscation: bool | None = None
 
 
 class AskedLimits(Strict):
-    """What a request allows its mindstorm to spend; never more than society and server allow.
+    """Limits on what the mindstorm may spend; those of society and server apply as well.
 
     Attributes:
         seconds: Wall-clock seconds.
-        calls: Calls of models.
+        calls: Model calls.
         tokens: Tokens read and written.
     """
 
@@ -130,16 +130,16 @@ class AskedLimits(Strict):
     tokens: Annotated[int, Field(ge=1, lt=2**53)] | None = None
 
     def within(self, limits: Limits) -> Limits:
-        """The limits of a society, narrowed by these."""
+        """A society's limits, lowered to these."""
         return limits.narrowed(seconds=self.seconds, calls=self.calls, tokens=self.tokens)
 
 
 class Extension(Strict):
-    """What only nlsom knows.
+    """Parameters beyond the OpenAI API.
 
     Attributes:
         limits: What the mindstorm may spend.
-        choices: The options of a multiple choice, instead of those that are found in the question.
+        choices: The options of a multiple choice, instead of those found in the question.
     """
 
     limits: AskedLimits = AskedLimits()
@@ -147,7 +147,7 @@ class Extension(Strict):
 
 
 class ChatRequest(Strict):
-    """A chat completion."""
+    """A request for a chat completion."""
 
     REFUSED: ClassVar[dict[str, str]] = {
         **dict.fromkeys(
@@ -157,7 +157,7 @@ class ChatRequest(Strict):
         "top_logprobs": "a verdict is counted, not sampled; `nlsom.tally` says how",
         "logit_bias": "a verdict is counted, not sampled",
         "audio": "a society answers in text",
-        "web_search_options": "a society looks nothing up",
+        "web_search_options": "a society does not search the web",
     }
 
     model: Annotated[str, StringConstraints(max_length=200)]
@@ -172,7 +172,7 @@ class ChatRequest(Strict):
     stream_options: StreamOptions | None = None
     nlsom: Extension = Extension()
 
-    # Ignored: how members sample is said in the society's file.
+    # Ignored: the society's file sets how members sample.
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     top_k: int | None = None
@@ -186,7 +186,7 @@ class ChatRequest(Strict):
     media_io_kwargs: dict[str, JsonValue] | None = None
     reasoning_effort: str | None = None
     verbosity: str | None = None
-    # Ignored: they have no meaning here.
+    # Ignored: without meaning here.
     user: str | None = None
     metadata: dict[str, JsonValue] | None = None
     store: bool | None = None
@@ -198,7 +198,7 @@ class ChatRequest(Strict):
     modalities: list[Literal["text"]] | None = None
     prediction: dict[str, JsonValue] | None = None
 
-    # Refused, unless they say nothing.
+    # Refused, unless they have no effect.
     tools: JsonValue = None
     tool_choice: JsonValue = None
     functions: JsonValue = None
@@ -219,11 +219,11 @@ class ChatRequest(Strict):
 
     @property
     def most_tokens(self) -> int | None:
-        """The bound on the content."""
+        """Longest content in tokens; None for no limit."""
         return self.max_completion_tokens or self.max_tokens
 
     @property
     def stops(self) -> list[str]:
-        """Texts that end the content."""
+        """Texts at which the content is cut."""
         given = [self.stop] if isinstance(self.stop, str) else self.stop or []
         return [stop for stop in given if stop]

@@ -1,4 +1,4 @@
-"""Societies: which are served, who sits in them, who hears whom."""
+"""The routes that list, describe and draw the served societies."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ async def list_societies(house: TheHouse) -> SocietyList:
 
 @router.get("/{name}", responses=failures(400, 401, 404))
 async def get_society(name: str, house: TheHouse) -> SocietyDetail:
-    """Tells who sits in a society, whom each hears, and what is done."""
+    """Returns a society's members, whom each hears, and its phases."""
     society = house.society(name)
-    told = about(society)
+    described = about(society)
     return SocietyDetail(
         **_card(name, society).model_dump(),
-        seats=[MemberCard(**member) for member in told["members"]],
-        phases=told["phases"],
-        verdict=told["verdict"],
+        seats=[MemberCard(**member) for member in described["members"]],
+        phases=described["phases"],
+        verdict=described["verdict"],
     )
 
 
@@ -43,7 +43,7 @@ async def get_society(name: str, house: TheHouse) -> SocietyDetail:
     },
 )
 async def draw_society(name: str, house: TheHouse) -> Response:
-    """Draws a society: who is there, and who hears whom."""
+    """Draws a society as SVG: its members, and who hears whom."""
     society = house.society(name)
     svg = await asyncio.to_thread(draw, society.members, structure_of(society), title=society.name)
     return Response(svg, media_type="image/svg+xml")

@@ -1,4 +1,4 @@
-"""Server-sent events, and what happens when whoever reads them leaves."""
+"""Server-sent events, with keep-alive comments and prompt cleanup when the client disconnects."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 
 def frame(data: object, *, event: str | None = None, id: int | None = None) -> bytes:
-    """One event; `data` is text as it is, or anything that is JSON."""
+    """Encodes one event; `data` that is not text is encoded as JSON."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     head = (f"id: {id}\n" if id is not None else "") + (f"event: {event}\n" if event else "")
-    # Lone surrogates cannot be sent; JSON never needs another line.
+    # Lone surrogates cannot be encoded. One `data:` line is enough, since JSON escapes line breaks.
     return f"{head}data: {text}\n\n".encode("utf-8", "replace")
 
 
@@ -23,10 +23,10 @@ HEARTBEAT = b": still here\n\n"
 
 
 class EventStream(Response):
-    """Sends frames as they come, with a sign of life in between.
+    """Sends frames as they come, and a keep-alive comment after each `heartbeat` seconds of silence.
 
-    When the client leaves, the generator is cancelled where it waits and closed, in this task, before the
-    response is over; so whatever it holds is let go of at once.
+    When the client disconnects, the generator is cancelled and closed before the response ends, so that its
+    resources are freed at once.
     """
 
     media_type = "text/event-stream"
@@ -40,9 +40,9 @@ class EventStream(Response):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the frames until they end or the client leaves."""
+        """Sends the frames until they end or the client disconnects."""
         sending = asyncio.create_task(self._send(send))
-        leaving = asyncio.create_task(gone(receive))
+        leaving = asyncio.create_task(disconnected(receive))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -74,7 +74,7 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def gone(receive: Receive) -> None:
-    """Returns when the client has left."""
+async def disconnected(receive: Receive) -> None:
+    """Waits until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""From what a client sent to a task of a society."""
+"""Makes tasks from what clients send."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ async def make_task(
     context: str = "",
     schema: dict[str, object] | None = None,
 ) -> Task:
-    """A task of the society's kind; its pictures come in through the gate, never from a path.
+    """Makes a task of the society's kind. Pictures pass the media gate, which accepts no file paths here.
 
     Raises:
-        ApiError: 400: there is no question, or too many pictures.
-        MediaError: A picture is not let in.
+        ApiError: 400: there is no question, or there are too many pictures.
+        MediaError: The media gate refuses a picture.
     """
     most = house.settings.pictures
     if len(pictures) > most:
-        raise bad(f"{len(pictures)} pictures; the most is {most}", code="too_many_images", param="messages")
+        message = f"{len(pictures)} pictures; at most {most} are allowed"
+        raise bad(message, code="too_many_images", param="messages")
     images = await asyncio.gather(*(_admit(house, url) for url in pictures))
     kind = society.task if schema is None else structured(society.task)
     asked = question.strip()
@@ -56,7 +57,7 @@ async def _admit(house: House, url: str) -> Image:
 
 @cache
 def structured(kind: type[Task]) -> type[Task]:
-    """A kind of task like `kind`, answered in JSON by the schema that stands in the task."""
+    """A kind of task like `kind`, but answered in JSON by the schema in the task's `extra`."""
 
     class Structured(kind):  # pyright: ignore[reportGeneralTypeIssues]
         def form(self) -> Form:
@@ -65,14 +66,14 @@ def structured(kind: type[Task]) -> type[Task]:
             return JsonForm(json_schema=schema)
 
         def canonical(self, answer: str) -> str | None:
-            """Equal JSON is the same answer, however it is spaced and ordered."""
+            """Normalises JSON, so that spacing and the order of keys do not matter when votes are counted."""
             try:
                 return json.dumps(json.loads(answer), sort_keys=True, ensure_ascii=False)
             except ValueError:
                 return None
 
         def wording(self, answer: str) -> str:
-            """JSON as it is counted."""
+            """The canonical JSON."""
             return self.canonical(answer) or answer
 
     return Structured

@@ -1,7 +1,7 @@
-"""The command line. Each command is a thin layer over the library; `--json` prints what programs read.
+"""The command line. Each command is a thin layer over the library; `--json` prints JSON for programs.
 
-Exit codes: 0 answered, 1 a fault of nlsom or of a model, 2 wrong usage or file, 3 no verdict, 4 a model or
-service could not be had, 130 interrupted.
+Exit codes: 0 success, 1 nlsom or a model failed, 2 wrong usage or faulty file, 3 no verdict, 4 a model or
+service is unavailable, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ app.command("doctor")(doctor.doctor)
 
 
 def run() -> None:
-    """Runs the command line; errors that nlsom raises on purpose are told in one message, no traceback."""
+    """Runs the command line; an `NlsomError` or `OSError` is printed as a message, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # A terminal that knows no "é" shows "?" there.
+            stream.reconfigure(errors="replace")  # "?" for what the terminal's encoding lacks
     try:
         app()
     except NlsomError as error:
         fail(error)
         sys.exit(error.exit_code)
     except OSError as error:
-        # The disk or pipe that is printed to, above all; what files and servers do wrong is told nearer by.
-        told = str(error.strerror or error) or type(error).__name__
-        fail(NlsomError(told if error.filename is None else f"{error.filename}: {told}"))
+        # Mostly the disk or pipe behind standard output: other files and servers are handled where used.
+        message = str(error.strerror or error) or type(error).__name__
+        fail(NlsomError(message if error.filename is None else f"{error.filename}: {message}"))
         try:
             sys.stdout.flush()
         except OSError:
-            # What is left cannot be printed; Python would say so once more as it ends.
+            # Python flushes again at exit, and would print this error a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(NlsomError.exit_code)

@@ -13,13 +13,13 @@ from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import escape, out, print_json, table
 
 app = typer.Typer(
-    help="The agents that can sit in a society.\n\nExample: `nlsom agents list`", no_args_is_help=True
+    help="The agents that societies can use.\n\nExample: `nlsom agents list`", no_args_is_help=True
 )
 
 
 @app.command("list")
 def list_agents(json: AsJson = False) -> None:
-    """Lists the installed agents and what each is.
+    """Lists the installed agents.
 
     Example: `nlsom agents list`
     """
@@ -38,5 +38,5 @@ def _about(name: str) -> dict[str, Any]:
         factory = plugins.load("agents", name)
     except NlsomError as error:
         return {"about": str(error), "available": False}
-    told = (inspect.getdoc(factory) or "").split("\n\n")[0].replace("\n", " ")
-    return {"about": told, "available": True}
+    summary = (inspect.getdoc(factory) or "").split("\n\n")[0].replace("\n", " ")
+    return {"about": summary, "available": True}

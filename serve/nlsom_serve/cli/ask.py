@@ -35,7 +35,7 @@ from nlsom_serve.cli.screen import Dialogue, out, print_json, show_verdict, tame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskOptions:
-    """What both commands take."""
+    """Options of `ask` and `caption`."""
 
     image: Images = None
     model: Models = None
@@ -52,12 +52,12 @@ class AskOptions:
 @spread
 def ask(
     society: SocietyName,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is asked.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
     choices: Choices = None,
     *,
     options: AskOptions,
 ) -> None:
-    """Asks a society a question, and shows it think.
+    """Asks a society a question, and shows its dialogue and verdict.
 
     Example: `nlsom ask vqa-monarchy "What animal is this?" --image sample:cat --choices cat,dog,horse,bird`
     """
@@ -68,7 +68,7 @@ def ask(
 
 @spread
 def caption(society: SocietyName, *, options: AskOptions) -> None:
-    """Lets a society write the caption of a picture.
+    """Lets a society write a caption for a picture.
 
     Example: `nlsom caption caption-monarchy --image sample:coffee`
     """

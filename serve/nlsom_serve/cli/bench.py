@@ -23,13 +23,13 @@ from nlsom.bench.standing import Column, gather, standings
 from nlsom.config import load
 from nlsom.errors import UsageError
 from nlsom_serve.cli.bench_screen import (
+    baseline_json,
+    comparison_json,
     progress_bars,
+    row_json,
+    set_json,
     show,
     show_compared,
-    told,
-    told_baseline,
-    told_row,
-    told_set,
 )
 from nlsom_serve.cli.options import (
     AsJson,
@@ -46,7 +46,7 @@ from nlsom_serve.cli.options import (
 from nlsom_serve.cli.screen import err, escape, out, print_json, table
 
 app = typer.Typer(
-    help="Societies over whole sets of questions: official scores, paired comparisons, reports."
+    help="Runs societies over benchmark sets: official scores, paired comparisons, reports."
     "\n\nExample: `nlsom bench sets`",
     no_args_is_help=True,
 )
@@ -57,23 +57,23 @@ By = Annotated[Column, typer.Option("--by", help="Which score is compared.")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What all commands take that run societies over a set."""
+    """Options of all commands that run societies over a set."""
 
     on: Annotated[str, typer.Option("--on", metavar="NAME", help="The set; see `nlsom bench sets`.")]
     to: Annotated[Path, typer.Option("--out", "-o", metavar="RUN/", help="The run's folder.")]
     path: Annotated[
         Path | None,
-        typer.Option("--path", metavar="PATH", help="Where the set lies; else it is had by its name."),
+        typer.Option("--path", metavar="PATH", help="The set's folder or file; else it is found by name."),
     ] = None
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="So many samples; all, if not given.")
+        int | None, typer.Option("--limit", min=1, help="Number of samples; all by default.")
     ] = None
     sample_seed: Annotated[
         int | None,
-        typer.Option("--sample-seed", help="Draws the samples at random; the first, if not given."),
+        typer.Option("--sample-seed", help="Draws the samples at random; by default takes the first ones."),
     ] = None
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Asks each sample with so many seeds.")] = 1
-    concurrency: Annotated[int, typer.Option("--concurrency", "-j", min=1, help="Samples at once.")] = 8
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs each sample with this many seeds.")] = 1
+    concurrency: Annotated[int, typer.Option("--concurrency", "-j", min=1, help="Concurrent samples.")] = 8
     model: Models = None
     set: Overrides = None
     budget: Annotated[
@@ -81,36 +81,37 @@ class RunOptions:
         typer.Option(
             "--budget",
             metavar="tokens=N",
-            help="No new sample is begun once the run has spent so many tokens.",
+            help="Begins no new sample once the run has spent this many tokens.",
         ),
     ] = None
     retry_failed: Annotated[
         bool,
         typer.Option(
-            "--retry-failed", help="Asks again where a sample failed, was cut short, or a member abstained."
+            "--retry-failed",
+            help="Retries samples that failed or were cut short, and members that abstained.",
         ),
     ] = False
     json: AsJson = False
 
     def contender(self, name: str, bus: str | None = None, *, alone: bool = True) -> Contender:
-        """A society as a contender.
+        """Loads a society as a contender.
 
         Args:
             name: Its name or file.
             bus: Where workers host its members.
-            alone: Whether nothing is asked here if they are hosted there.
+            alone: Whether, with a bus, this process hosts no members, so that no models are needed here.
         """
         made = load(name, models=read_models(self.model), overrides=self.set or (), bus=reach(bus))
         if bus is None or not alone:
             fetch_missing(made)
-        told = Entrant(
+        entrant = Entrant(
             name=made.name, file=name, overrides=tuple(self.set or ()), models=tuple(self.model or ())
         )
-        return Contender(made, told)
+        return Contender(made, entrant)
 
     @contextmanager
     def runner(self) -> Generator[Runner]:
-        """The runner, with bars that show how far it is."""
+        """The runner, with progress bars."""
         samples, budget = load_set(self.on, self.path), _read_budget(self.budget)
         with progress_bars(quiet=self.json) as watch:
             yield Runner(
@@ -128,30 +129,30 @@ class RunOptions:
 
 @app.command("sets")
 def list_sets(json: AsJson = False) -> None:
-    """Lists the sets, their scores, and whether their layout was read from real files.
+    """Lists the sets, their scorers, and whether their layout was tested on the original files.
 
     Example: `nlsom bench sets`
     """
     every = [set_named(name) for name in set_names()]
     if json:
-        print_json([told_set(spec) for spec in every])
+        print_json([set_json(spec) for spec in every])
         return
-    rows = table("set", "about", "scorer", "layout from", "had by")
+    rows = table("set", "about", "scorer", "layout from", "found by")
     for spec in every:
         layout = "real files" if spec.tried else "documentation"
-        had = "package" if spec.package else "name, --path" if spec.hub else "--path"
-        rows.add_row(f"[bold]{escape(spec.name)}[/]", escape(spec.about), escape(spec.scorer), layout, had)
+        found = "package" if spec.package else "name, --path" if spec.hub else "--path"
+        rows.add_row(f"[bold]{escape(spec.name)}[/]", escape(spec.about), escape(spec.scorer), layout, found)
     out.print(rows)
     out.print(
-        "\n[dim]Licences, columns and where each is had: --json. METEOR and SPICE are not available: both"
+        "\n[dim]--json adds licences, columns and sources. METEOR and SPICE are not available: both need"
     )
-    out.print("[dim]need Java and models of their own.[/]")
+    out.print("[dim]Java and models of their own.[/]")
 
 
 @app.command("run")
 @spread
 def run(societies: SocietyNames, bus: BusUrl = None, *, options: RunOptions) -> None:
-    """Runs societies over a set. Run again after a kill, it goes on where it was.
+    """Runs societies over a set. If interrupted, run it again to continue.
 
     Example: `nlsom bench run vqa-monarchy solo --on vqav2 --path val/ --limit 200 -o run/`
     """
@@ -164,18 +165,18 @@ def run(societies: SocietyNames, bus: BusUrl = None, *, options: RunOptions) -> 
 def compare(
     runs: Runs,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="NAME", help="Holds all against this society.")
+        str | None, typer.Option("--against", metavar="NAME", help="Compares all with this society only.")
     ] = None,
     by: By = "lenient",
     json: AsJson = False,
 ) -> None:
-    """Compares societies, pair by pair, over the same samples: intervals, McNemar's test, Holm's correction.
+    """Compares societies pairwise over the same samples: intervals, McNemar's test, Holm's correction.
 
     Example: `nlsom bench compare run-a/ run-b/`
     """
     found = compare_all(gather(runs), against=against, column=by)
     if json:
-        print_json([told(one) for one in found])
+        print_json([comparison_json(one) for one in found])
         return
     show_compared(found)
 
@@ -189,14 +190,14 @@ def baseline(
         typer.Option(
             "--bus",
             metavar="nats://HOST:PORT",
-            help="Asks the society's members there; its rivals live here.",
+            help="Workers there host the society's members; its rivals run in this process.",
         ),
     ] = None,
-    most: Annotated[int, typer.Option("--most", min=1, help="Samples of self-consistency at most.")] = 64,
+    most: Annotated[int, typer.Option("--most", min=1, help="Most samples of self-consistency.")] = 64,
     *,
     options: RunOptions,
 ) -> None:
-    """Runs a society and its rivals of equal cost: single, self-consistency, best member, oracle.
+    """Runs a society and its baselines: single call, self-consistency of equal cost, best member, oracle.
 
     Example: `nlsom bench baseline vqa-democracy --on vqav2 --path val/ --limit 200 -o run/`
     """
@@ -204,7 +205,7 @@ def baseline(
         contender = options.contender(society, bus, alone=False)
         found = asyncio.run(rivals.baseline(runner, contender, most=most))
     if options.json:
-        print_json(told_baseline(found))
+        print_json(baseline_json(found))
     else:
         out.print(rivals.markdown(found), markup=False, soft_wrap=True)
 
@@ -214,11 +215,11 @@ def baseline(
 def structures(
     society: SocietyName,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds of questions or debate.")] = 1,
-    most: Annotated[int, typer.Option("--most", min=1, help="Voters at most.")] = 64,
+    most: Annotated[int, typer.Option("--most", min=1, help="Most voters.")] = 64,
     *,
     options: RunOptions,
 ) -> None:
-    """The paper's table: the members of a society in nine structures, each beside a vote of equal cost.
+    """Runs a society's members in the paper's nine structures, each compared with a vote of equal cost.
 
     Example: `nlsom bench structures vqa-democracy --on easy-vqa --limit 60 --sample-seed 0 -o run/`
     """
@@ -227,7 +228,7 @@ def structures(
         table = paper.Structures(paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task)
         found = asyncio.run(equal_cost.run_all(runner, table, most=most))
     if options.json:
-        print_json([told_row(row) for row in found])
+        print_json([row_json(row) for row in found])
     else:
         out.print(equal_cost.markdown(found), markup=False, soft_wrap=True)
 
@@ -237,16 +238,16 @@ def report(
     runs: Runs,
     to: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Writes it there, instead of printing it."),
+        typer.Option("--out", "-o", metavar="FILE", help="Writes to a file instead of standard output."),
     ] = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="A table in Markdown.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="A line a sample, as CSV.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Makes a table in Markdown.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Makes CSV, one line per sample.")] = False,
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="Draws what the members' leave-one-out needs and no trace holds."),
+        typer.Option("--fresh", help="Asks members for replies that leave-one-out needs and no trace has."),
     ] = False,
 ) -> None:
-    """Makes one self-contained page of runs: scores, costs, rounds, calibration, members, dialogues.
+    """Makes a self-contained HTML page of runs: scores, costs, rounds, calibration, members, dialogues.
 
     Example: `nlsom bench report run/ -o report.html`
     """

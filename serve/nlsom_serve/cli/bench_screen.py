@@ -1,4 +1,4 @@
-"""What `nlsom bench` shows: progress, figures, comparisons."""
+"""Output of `nlsom bench`: progress, scores and comparisons, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nlsom_serve.cli.screen import err, escape, out, print_json
 
 @contextmanager
 def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
-    """A bar a society, with rate, score so far and time left; on standard error."""
+    """Progress bars on standard error, one per society, with rate, score so far and time left."""
     if quiet:
         yield None
         return
@@ -30,7 +30,7 @@ def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
         TextColumn("[bold]{task.description}[/]"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
     )
     with Bar(*columns, console=err) as bar:
@@ -41,7 +41,7 @@ def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
             nonlocal last
             if progress.society not in tasks:
                 tasks[progress.society] = bar.add_task(
-                    escape(progress.society), total=progress.total, told=""
+                    escape(progress.society), total=progress.total, state=""
                 )
             line, before = progress.line, last
             last = line
@@ -51,26 +51,26 @@ def progress_bars(*, quiet: bool = False) -> Generator[Watch | None]:
                 )
             if progress.stopped:
                 bar.console.print(f"[yellow]{escape(progress.society)}: {progress.stopped}[/]")
-            bar.update(tasks[progress.society], completed=progress.done, told=_say(progress))
+            bar.update(tasks[progress.society], completed=progress.done, state=_state(progress))
 
         yield watch
 
 
-def _say(progress: Progress) -> str:
+def _state(progress: Progress) -> str:
     rate = f"{progress.rate:.{0 if progress.rate >= 10 else 2}f}/s"
-    told = [rate if progress.fresh else "from earlier"]
+    parts = [rate if progress.fresh else "from an earlier run"]
     if progress.score is not None:
-        told.append(f"official {progress.score.official:.3f}, lenient {progress.score.lenient:.3f}")
+        parts.append(f"official {progress.score.official:.3f}, lenient {progress.score.lenient:.3f}")
     if progress.failed:
-        told.append(f"[yellow]{progress.failed} failed[/]")
+        parts.append(f"[yellow]{progress.failed} failed[/]")
     if progress.left:
         minutes, seconds = divmod(round(progress.left), 60)
-        told.append(f"{minutes}:{seconds:02} left")
-    return "  ".join(told)
+        parts.append(f"{minutes}:{seconds:02} left")
+    return "  ".join(parts)
 
 
 def show(every: Sequence[Standing], json: bool) -> None:
-    """Shows what societies came to, all figures in both columns."""
+    """Prints the scores and costs of societies, official and lenient."""
     if json:
         print_json([_figures(one) for one in every])
         return
@@ -98,7 +98,7 @@ def show(every: Sequence[Standing], json: bool) -> None:
 
 
 def _table(names: Sequence[str], figures: Sequence[str]) -> Table:
-    """A table that fits a terminal of 80 columns: names are folded, figures never cut."""
+    """A table for a terminal of 80 columns: names are wrapped, figures never cut."""
     table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0))
     for name in names:
         table.add_column(name, overflow="fold")
@@ -124,8 +124,8 @@ def _figures(one: Standing) -> dict[str, object]:
     }
 
 
-def told(one: Comparison) -> dict[str, object]:
-    """A comparison for programs."""
+def comparison_json(one: Comparison) -> dict[str, object]:
+    """A comparison as JSON."""
     gain = one.difference
     return {
         "one": one.one,
@@ -143,7 +143,7 @@ def told(one: Comparison) -> dict[str, object]:
 
 
 def show_compared(found: Sequence[Comparison]) -> None:
-    """Shows comparisons, a row each."""
+    """Prints comparisons, one per row."""
     table = _table(["society", "against"], ["n", "gain [95 %]", "won / lost", "p", "p (Holm)", "per 1,000"])
     for one in found:
         per = one.per_thousand
@@ -160,8 +160,8 @@ def show_compared(found: Sequence[Comparison]) -> None:
     out.print(table)
 
 
-def told_baseline(found: Baseline) -> dict[str, object]:
-    """A society and its rivals for programs."""
+def baseline_json(found: Baseline) -> dict[str, object]:
+    """A society and its rivals as JSON."""
     top = found.oracle
     return {
         "society": _figures(found.society),
@@ -169,22 +169,22 @@ def told_baseline(found: Baseline) -> dict[str, object]:
         "self_consistency": _figures(found.consistency),
         "members": [_figures(one) for one in found.alone],
         "oracle": {"lenient": top.estimate, "interval": [top.low, top.high]},
-        "comparisons": [told(one) for one in found.comparisons],
+        "comparisons": [comparison_json(one) for one in found.comparisons],
     }
 
 
-def told_row(row: Row) -> dict[str, object]:
-    """A structure beside its vote of equal cost, for programs."""
+def row_json(row: Row) -> dict[str, object]:
+    """A structure and its vote of equal cost as JSON."""
     return {
         **_figures(row.standing),
         "seconds": row.seconds,
         "equal_cost_vote": _figures(row.rival),
-        "comparison": told(row.comparison),
+        "comparison": comparison_json(row.comparison),
     }
 
 
-def told_set(spec: Spec) -> dict[str, object]:
-    """All that is declared of a set, for programs."""
+def set_json(spec: Spec) -> dict[str, object]:
+    """The declaration of a set as JSON."""
     columns = dataclasses.asdict(spec.convert) if isinstance(spec.convert, Question | Caption) else {}
     return {
         "name": spec.name,

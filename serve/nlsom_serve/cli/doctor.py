@@ -36,7 +36,7 @@ _EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor's: what, how it is, and what to do about it."""
+    """One line of the report: what was checked, its state, and what to do about it."""
 
     what: str
     state: Literal["good", "note", "bad"]
@@ -45,7 +45,7 @@ class Finding:
 
 
 def doctor(json: AsJson = False) -> None:
-    """Says what is installed, cached and reachable, and what to do about what is not.
+    """Reports what is installed, cached and reachable, and what to do about what is missing.
 
     Example: `nlsom doctor`
     """
@@ -62,7 +62,7 @@ def doctor(json: AsJson = False) -> None:
 
 
 def examine() -> Iterator[Finding]:
-    """Looks at everything, in the order it is shown."""
+    """Checks everything, in the order of the report."""
     yield Finding("nlsom", "good", nlsom.__version__)
     version = platform.python_version()
     yield Finding("Python", "good" if sys.version_info >= (3, 11) else "bad", f"{version} ({sys.prefix})")
@@ -73,7 +73,7 @@ def examine() -> Iterator[Finding]:
         if not absent:
             yield Finding(f"extra {extra}", "good", "installed")
         elif extra == "vllm":
-            do = "vLLM wants a virtual environment of its own: see serve/README.md"
+            do = "vLLM needs a virtual environment of its own: see serve/README.md"
             yield Finding(f"extra {extra}", "note", "not in this environment", do)
         else:
             told = "not installed" if len(absent) == len(modules) else f"without {', '.join(absent)}"
@@ -87,10 +87,10 @@ def examine() -> Iterator[Finding]:
 def _plugins() -> Iterator[Finding]:
     number = 0
     for group in get_args(plugins.Group):
-        had, faults = plugins.sound(group)
-        number += len(had)
+        sound, faults = plugins.sound(group)
+        number += len(sound)
         for fault in faults:
-            if not isinstance(fault, ExtraMissing):  # the lines of the extras say so
+            if not isinstance(fault, ExtraMissing):  # reported as a missing extra
                 yield Finding("plugin", "bad", str(fault), "repair or remove the package it comes from")
     yield Finding("plugins", "good", f"{number} can be imported: `nlsom agents list` shows the agents")
 
@@ -118,12 +118,12 @@ def _servers() -> Iterator[Finding]:
         state = "good" if one.state == "serving" else "bad"
         yield Finding("server", state, f"{one.server.name}: {one.state}, {one.server.url}/v1")
     if not found:
-        yield Finding("servers", "note", "none is up", "nlsom models up PROFILE starts one under vLLM")
+        yield Finding("servers", "note", "none is running", "nlsom models up PROFILE starts one under vLLM")
 
 
 def _gpu() -> Finding:
     tool = shutil.which("nvidia-smi")
-    do = "the embedded default runs on the CPU; a vision-language model under vLLM wants a GPU"
+    do = "embedded models run on the CPU; a vision-language model under vLLM needs a GPU"
     if tool is None:
         return Finding("GPU", "note", "none found", do)
     query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]

@@ -1,4 +1,4 @@
-"""Fetching embedded models, with a progress bar."""
+"""Downloads embedded models with a progress bar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nlsom_serve.cli.screen import err
 
 
 def fetch(name: str) -> None:
-    """Fetches a model, with a progress bar on standard error."""
+    """Downloads a model unless it is in the cache, with a progress bar on standard error."""
     if catalog.path(name).is_file():
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(True), TimeRemainingColumn())

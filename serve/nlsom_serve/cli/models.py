@@ -14,7 +14,7 @@ from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import escape, out, print_json, table
 
 app = typer.Typer(
-    help="Models: the cache of embedded ones, and vLLM servers.\n\nExample: `nlsom models list`",
+    help="Manages embedded models and vLLM servers.\n\nExample: `nlsom models list`",
     no_args_is_help=True,
 )
 for _command in (servers.up, servers.status, servers.logs, servers.down, servers.plan):
@@ -27,7 +27,7 @@ def _complete(incomplete: str) -> list[str]:
 
 @app.command("list")
 def list_models(json: AsJson = False) -> None:
-    """Lists the embedded models, and whether they are here.
+    """Lists the embedded models, and whether they are in the cache.
 
     Example: `nlsom models list`
     """
@@ -51,11 +51,11 @@ def list_models(json: AsJson = False) -> None:
 def pull_models(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME", help="A model: `nlsom models list`.", autocompletion=_complete),
+        typer.Argument(metavar="NAME", help="Models; see `nlsom models list`.", autocompletion=_complete),
     ],
     json: AsJson = False,
 ) -> None:
-    """Fetches models into the cache; what is there already costs nothing.
+    """Downloads models into the cache, unless they are there already.
 
     Example: `nlsom models pull qwen2.5-coder-1.5b`
     """
@@ -68,10 +68,10 @@ def pull_models(
 @app.command("add")
 def add(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A GGUF file.")],
-    name: Annotated[str | None, typer.Option("--name", help="Its name; the file's, if not given.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Its name; by default the file's.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Makes a GGUF file of your own known by a name; the file stays where it is.
+    """Registers a GGUF file of your own under a name; the file stays where it is.
 
     Example: `nlsom models add ~/models/my-model.gguf`
     """
@@ -86,7 +86,7 @@ def add(
 def path(
     name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=_complete)], json: AsJson = False
 ) -> None:
-    """Prints where a model's file lies.
+    """Prints the path of a model's file.
 
     Example: `nlsom models path smollm2-135m`
     """

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands, and functions that parse them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from nlsom_societies.samples import NAMES, sample
 
 
 def complete_society(incomplete: str) -> list[str]:
-    """Names of installed societies, for the shell."""
+    """Completes names of installed societies."""
     return [name for name in shipped() if name.startswith(incomplete)]
 
 
 def complete_picture(incomplete: str) -> list[str]:
-    """Names of the shipped pictures, once they are begun; else the shell completes files."""
+    """Completes names of shipped pictures; for an empty word, lets the shell complete files."""
     names = [f"sample:{name}" for name in NAMES]
     return [name for name in names if incomplete and name.startswith(incomplete)]
 
@@ -56,7 +56,7 @@ Images = Annotated[
         "--image",
         "-i",
         metavar="PATH_OR_URL",
-        help=f"A picture; give it again for more. Shipped ones: {', '.join(f'sample:{n}' for n in NAMES)}.",
+        help=f"A picture; repeatable. Shipped ones: {', '.join(f'sample:{n}' for n in NAMES)}.",
         autocompletion=complete_picture,
     ),
 ]
@@ -66,7 +66,7 @@ Models = Annotated[
         "--model",
         "-m",
         metavar="NAME=URL[#MODEL]",
-        help="Which model stands for a name of the society's (`nlsom societies show`): a server's URL, "
+        help="Sets one of the society's models (`nlsom societies show` lists them) to a server's URL, "
         "profile:NAME (`nlsom models up`), or an embedded model's name.",
     ),
 ]
@@ -78,38 +78,38 @@ Overrides = Annotated[
 ]
 Choices = Annotated[
     str | None,
-    typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, by commas."),
+    typer.Option("--choices", "-c", metavar="A,B,C", help="Options of a multiple choice, comma-separated."),
 ]
 Extras = Annotated[
     list[str] | None,
     typer.Option(
         "--extra",
         metavar="KEY=VALUE",
-        help="Anything else of the task: --extra 'evidence=[it rained, the lamp was out]' for witnesses.",
+        help="Other data of the task, such as --extra 'evidence=[it rained, the lamp was out]'.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="The run's seed.")]
 TraceFile = Annotated[
     Path | None,
-    typer.Option("--trace", metavar="FILE", help="Keeps every outcome; run again, it goes on where it was."),
+    typer.Option("--trace", metavar="FILE", help="Stores every outcome; run again to continue."),
 ]
 BusUrl = Annotated[
     str | None,
     typer.Option(
         "--bus",
         metavar="nats://HOST:PORT",
-        help="Asks members that workers host there (`nlsom worker`), instead of hosting them here.",
+        help="Asks members that workers (`nlsom worker`) host there, instead of hosting them here.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Prints one JSON object instead.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Prints the answer only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Prints JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Prints only the answer.")]
 RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="With --trace: asks members again that abstained before.")
+    bool, typer.Option("--retry-failed", help="With --trace: asks members again that abstained earlier.")
 ]
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Makes each field of a command's last parameter, a dataclass, an option of its own."""
+    """Turns each field of a command's last parameter, a dataclass, into an option of its own."""
     *own, last = inspect.signature(command, eval_str=True).parameters.values()
     options = last.annotation
     hints = get_type_hints(options, include_extras=True)
@@ -135,10 +135,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
-    """`KEY=VALUE` options by key.
+    """Parses `KEY=VALUE` options.
 
     Raises:
-        UsageError: One is not written so.
+        UsageError: An option has another format.
     """
     extra: dict[str, Any] = {}
     for option in given or ():
@@ -152,10 +152,10 @@ def read_extra(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def read_models(given: Sequence[str] | None) -> dict[str, str]:
-    """`NAME=URL` options by name.
+    """Parses `NAME=URL` options.
 
     Raises:
-        UsageError: One is not written so.
+        UsageError: An option has another format.
     """
     models: dict[str, str] = {}
     for option in given or ():
@@ -169,24 +169,24 @@ def read_models(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def read_choices(given: str | None) -> list[str]:
-    """The options of a multiple choice.
+    """Parses the options of a multiple choice.
 
     Raises:
-        UsageError: There is one only, or one is there twice, so that no vote could tell which is meant.
+        UsageError: There are fewer than two, or one is there twice, so that votes for it were ambiguous.
     """
     options = [option.strip() for option in (given or "").split(",") if option.strip()]
     if twice := [option for option, number in Counter(options).items() if number > 1]:
         raise UsageError(f"--choices {given}: {twice[0]!r} is there more than once")
     if given is not None and len(options) < 2:
-        raise UsageError(f"--choices {given}: write two options at least, by commas, such as cat,dog")
+        raise UsageError(f"--choices {given}: write at least two options, separated by commas: cat,dog")
     return options
 
 
 def picture(given: str) -> str:
-    """A picture as the command line names it: `sample:cat` is one that is shipped.
+    """Resolves `sample:NAME`, and checks that a file exists before a model is downloaded and loaded.
 
     Raises:
-        MediaError: There is no such file; better told now than after a model was fetched and loaded.
+        MediaError: There is no such file.
     """
     scheme, colon, name = given.partition(":")
     if colon and scheme == "sample":
@@ -197,7 +197,7 @@ def picture(given: str) -> str:
 
 
 def fetch_missing(society: Society) -> None:
-    """Fetches the embedded models that a society needs and that are not in the cache yet."""
+    """Downloads the embedded models that a society needs and that are not in the cache yet."""
     for model in {
         id(model): model for seat in society.seats if (model := getattr(seat.agent, "model", None))
     }.values():
@@ -206,7 +206,7 @@ def fetch_missing(society: Society) -> None:
 
 
 def reach(bus: str | None) -> Reach | None:
-    """What finds the members of a society on a bus, as `--bus` names it."""
+    """A function that makes the NATS bus for a society; None without `--bus`."""
     if bus is None:
         return None
     return lambda society: NatsBus(bus, society=society.name, digest=society.cast)
@@ -222,7 +222,7 @@ async def opened(
     retry_failed: bool,
     bus: str | None,
 ) -> AsyncGenerator[Society]:
-    """A society from the options that all commands share, with its trace; both open."""
+    """Loads and opens a society and its trace, from the options that `ask` and `caption` share."""
     store = SqliteTrace(trace) if trace is not None else None
     made = load(
         society,
@@ -238,8 +238,8 @@ async def opened(
     async with AsyncExitStack() as stack:
         if store is not None:
             await stack.enter_async_context(store)
-        if here := list(people(made)):
+        if humans := list(people(made)):
             terminal = Terminal()
-            for person in here:
-                person.answers = terminal
+            for human in humans:
+                human.answers = terminal
         yield await stack.enter_async_context(made)

@@ -23,23 +23,23 @@ def replay(
     id: Id = None,
     without: Annotated[
         list[str] | None,
-        typer.Option("--without", metavar="MEMBER", help="What if this member had been absent; repeatable."),
+        typer.Option("--without", metavar="MEMBER", help="What if this member were absent? Repeatable."),
     ] = None,
     rule: Annotated[
-        str | None, typer.Option("--rule", metavar="RULE", help="What if this rule had counted.")
+        str | None, typer.Option("--rule", metavar="RULE", help="What if this rule decided?")
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=0, metavar="N", help="What if there had been N rounds.")
+        int | None, typer.Option("--rounds", min=0, metavar="N", help="What if there were N rounds at most?")
     ] = None,
     call: Annotated[
-        bool, typer.Option("--call", help="With the three above: asks what has no stored reply.")
+        bool, typer.Option("--call", help="With the three above: asks members where no reply is stored.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Shows a mindstorm again, dialogue and verdict, from its trace; no model is loaded.
+    """Shows the dialogue and verdict of a mindstorm from its trace, without loading a model.
 
-    With --without, --rule or --rounds it says what would have come out, and which turns would have to be
-    asked for that; --call asks them, and keeps what is said in the same trace.
+    With --without, --rule or --rounds, shows the verdict that would have resulted, or which turns have no
+    stored reply; --call asks those, and stores the replies in the same trace.
 
     Example: `nlsom replay run.sqlite`, `nlsom replay run.sqlite 1f3a --without eyes.2 --call`
     """
@@ -50,9 +50,9 @@ def replay(
         what_if(file, header, records, verdict, without or (), rule, rounds, call=call, as_json=json)
         return
     if call:
-        raise UsageError("--call goes with --without, --rule or --rounds; a plain replay asks nobody")
+        raise UsageError("--call needs --without, --rule or --rounds; a plain replay asks no member")
     if json:
-        print_json(_told(header, records, verdict))
+        print_json(_as_json(header, records, verdict))
     else:
         out.print(
             f"[bold]{escape(header.society)}[/]: {escape(question_of(header))}  [dim]{header.mindstorm}[/]"
@@ -65,14 +65,12 @@ def replay(
             out.print()
             show_verdict(verdict)
         else:
-            out.print(
-                "\n[yellow]It did not come to a verdict yet: run the same command again, it goes on.[/]"
-            )
+            out.print("\n[yellow]No verdict yet: run the command that began it again, to continue.[/]")
     if verdict is None or verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
 
 
-def _told(header: Header, records: list[Record], verdict: Verdict | None) -> dict[str, Any]:
+def _as_json(header: Header, records: list[Record], verdict: Verdict | None) -> dict[str, Any]:
     return {
         "mindstorm": header.mindstorm,
         "society": header.society,

@@ -1,4 +1,4 @@
-"""What the command line shows: dialogue as it happens, verdicts, faults."""
+"""Terminal output of the command line: dialogue as it happens, verdicts, errors."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from nlsom.verdict import Verdict
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
-# A terminal obeys these, and they may come from a picture, a tool or a model.
+# Terminals interpret these, and texts from pictures, tools or models may contain them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red", "bright_cyan", "bright_magenta")
 
 
 def tame(text: str) -> str:
-    """Text without control characters but line breaks and tabs; each is shown as U+FFFD."""
+    """Replaces control characters other than line breaks and tabs by U+FFFD."""
     return _CONTROL.sub("\ufffd", text)
 
 
 def escape(text: str) -> str:
-    """Text as the screen shows it: neither its markup nor its control characters are obeyed."""
+    """Escapes text for printing, so that neither rich markup nor control characters have an effect."""
     return markup.escape(tame(text))
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and what it counts: `1 fault`, `2 faults`."""
+    """A number and a noun: `1 fault`, `2 faults`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def fail(error: NlsomError) -> None:
-    """Tells an error on standard error; all faults of a file, a line each."""
+    """Prints an error on standard error; of a faulty file, all faults, one per line."""
     if isinstance(error, ConfigError):
         for fault in error.faults:
             err.print(f"[bold]{escape(fault.where)}[/]: {escape(fault.what)}", soft_wrap=True)
@@ -50,17 +50,17 @@ def fail(error: NlsomError) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Prints one JSON value, as it is, for programs."""
+    """Prints a value as JSON, without markup or wrapping."""
     print(json.dumps(value, ensure_ascii=out.encoding != "utf-8", indent=2))  # noqa: T201
 
 
 def table(*columns: str, gap: int = 2) -> Table:
-    """A table without lines, its columns some blanks apart; without a head where none is named."""
+    """A table without rules, its columns `gap` spaces apart; without a header if no columns are named."""
     return Table(*columns, box=None, show_header=bool(columns), header_style="dim", padding=(0, gap, 0, 0))
 
 
 class Dialogue:
-    """Prints what members say, phase by phase."""
+    """Prints what members say, under a heading for each phase and round."""
 
     def __init__(self, console: Console = out) -> None:
         self._console = console
@@ -68,7 +68,7 @@ class Dialogue:
         self._colours: dict[str, str] = {}
 
     def show(self, event: Event) -> None:
-        """Shows an event."""
+        """Prints an event."""
         match event:
             case Started():
                 self._console.print(f"[bold]{escape(event.society)}[/]: {escape(event.task.question)}")
@@ -92,7 +92,7 @@ class Dialogue:
                 pass
 
     def message(self, message: Message, *, again: bool = False) -> None:
-        """Shows what a member said."""
+        """Prints a message; `again` marks one from the trace."""
         self._open(message.phase, message.round)
         colour = self._colours.setdefault(message.sender, _COLOURS[len(self._colours) % len(_COLOURS)])
         said = message.said
@@ -120,7 +120,7 @@ class Dialogue:
 
 
 def show_outcome(verdict: Verdict, console: Console = out) -> None:
-    """Shows the answer of a verdict, or why there is none, and how the votes fell."""
+    """Prints a verdict's answer, or why there is none, and the tally."""
     if verdict.answer is not None:
         sure = f"  [dim]({verdict.confidence:.0%})[/]" if verdict.confidence is not None else ""
         console.print(f"[bold green]{escape(verdict.answer)}[/]{sure}", soft_wrap=True)
@@ -134,7 +134,7 @@ def show_outcome(verdict: Verdict, console: Console = out) -> None:
 
 
 def show_verdict(verdict: Verdict, console: Console = out) -> None:
-    """Shows a verdict: the answer, how it came about, and what it cost."""
+    """Prints a verdict with its answer, tally and cost; and, without an answer, who abstained and why."""
     show_outcome(verdict, console)
     if verdict.answer is None or verdict.cut_short:
         for one in verdict.abstained:

@@ -27,33 +27,33 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8800,
     api_key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keys that are let in: a line each, KEY or NAME KEY.")
+        Path | None, typer.Option(metavar="FILE", help="Accepted keys, one per line: KEY or NAME KEY.")
     ] = None,
     data: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where mindstorms and pictures are kept.")
+        Path, typer.Option(metavar="FOLDER", help="Where mindstorms and pictures are stored.")
     ] = Path("nlsom-data"),
     model: Models = None,
     set: Overrides = None,
     bus: BusUrl = None,
-    at_once: Annotated[int, typer.Option(min=1, help="Mindstorms that run at the same time.")] = 16,
+    at_once: Annotated[int, typer.Option(min=1, help="Mindstorms that run concurrently.")] = 16,
     queue: Annotated[int, typer.Option(min=0, help="Mindstorms that wait; more are refused with 429.")] = 64,
-    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest request.")] = 32,
-    max_pictures: Annotated[int, typer.Option(min=0, help="Most pictures of a request.")] = 8,
+    max_body: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest request body.")] = 32,
+    max_pictures: Annotated[int, typer.Option(min=0, help="Most pictures per request.")] = 8,
     max_pixels: Annotated[
         int, typer.Option(min=1, metavar="MP", help="Largest picture, in megapixels.")
     ] = 50,
-    max_seconds: Annotated[float, typer.Option(min=0.1, help="Longest mindstorm.")] = 600.0,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of a mindstorm.")] = None,
-    key_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens an hour and key.")] = None,
+    max_seconds: Annotated[float, typer.Option(min=0.1, help="Longest mindstorm, in seconds.")] = 600.0,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens per mindstorm.")] = None,
+    key_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens per key and hour.")] = None,
     fetch_pictures: Annotated[
         bool, typer.Option("--fetch-pictures", help="Fetches pictures by http(s) URL, from public addresses.")
     ] = False,
     cors_origin: Annotated[
-        list[str] | None, typer.Option(metavar="ORIGIN", help="A web page that may call from a browser.")
+        list[str] | None, typer.Option(metavar="ORIGIN", help="A web origin that may call from browsers.")
     ] = None,
-    drain_seconds: Annotated[int, typer.Option(min=0, help="For requests under way when it ends.")] = 30,
+    drain_seconds: Annotated[int, typer.Option(min=0, help="Time to finish requests when stopped.")] = 30,
 ) -> None:
-    """Serves societies as an OpenAI-compatible endpoint, with a page to watch them think.
+    """Serves societies as an OpenAI-compatible endpoint, with a web page to watch mindstorms.
 
     Example: `nlsom serve vqa-monarchy --model vlm=http://127.0.0.1:8000/v1`
     """

@@ -16,14 +16,16 @@ from nlsom_serve.cli.screen import err, escape, out, print_json, table
 Profiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="PROFILE", help="Shipped profiles, YAML files, or NAME=PROFILE.", autocompletion=vllm.shipped
+        metavar="PROFILE",
+        help="Shipped profiles, YAML files, or NAME=PROFILE to name the server.",
+        autocompletion=vllm.shipped,
     ),
 ]
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Servers; all, if none is named.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Servers; all by default.")]
 Where = Annotated[
     str | None,
     typer.Option(
-        "--vllm", metavar="PATH", envvar="NLSOM_VLLM", help="The virtual environment that holds vLLM."
+        "--vllm", metavar="PATH", envvar="NLSOM_VLLM", help="The virtual environment that has vLLM."
     ),
 ]
 
@@ -35,18 +37,20 @@ def _show(progress: vllm.Progress) -> None:
 def up(
     profiles: Profiles,
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Leaves them up when this command ends.")
+        bool, typer.Option("--detach", "-d", help="Keeps them running when this command ends.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Prints what would be run.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Prints configuration and command instead of running it.")
+    ] = False,
     where: Where = None,
     json: AsJson = False,
 ) -> None:
-    """Starts vLLM servers and waits until they answer; Ctrl-C takes them down again.
+    """Starts vLLM servers and waits until they are ready; Ctrl-C stops them.
 
     Example: `nlsom models up small-vlm --detach`
     """
     if json and dry_run:
-        raise UsageError("--dry-run prints what a person or a shell reads; --json does not go with it")
+        raise UsageError("--dry-run prints text for a person or a shell: it cannot be used with --json")
     asyncio.run(_up(profiles, detach, dry_run, where, json))
 
 
@@ -60,15 +64,15 @@ async def _up(profiles: list[str], detach: bool, dry_run: bool, where: str | Non
                 err.print(vllm.NO_VLLM, markup=False, soft_wrap=True)
         return
     if detach:
-        _told(await vllm.up(profiles, vllm=where, progress=_show), as_json)
+        _print_started(await vllm.up(profiles, vllm=where, progress=_show), as_json)
         return
     async with vllm.serving(profiles, vllm=where, progress=_show) as servers:
-        _told(servers, as_json)
+        _print_started(servers, as_json)
         ended = await vllm.first_end(servers)
     raise ModelUnavailable(f"the server {ended.name!r} has ended; its log: {ended.log}")
 
 
-def _told(servers: tuple[vllm.Server, ...], as_json: bool) -> None:
+def _print_started(servers: tuple[vllm.Server, ...], as_json: bool) -> None:
     if as_json:
         print_json([server.model_dump(mode="json") for server in servers])
         return
@@ -79,7 +83,7 @@ def _told(servers: tuple[vllm.Server, ...], as_json: bool) -> None:
 
 
 def status(json: AsJson = False) -> None:
-    """Says how the servers are: health, queue, prefix-cache hits, tokens a second.
+    """Shows the servers' health, queues, prefix-cache hits and tokens per second.
 
     Example: `nlsom models status`
     """
@@ -88,7 +92,7 @@ def status(json: AsJson = False) -> None:
         print_json([{**asdict(one), "server": one.server.model_dump(mode="json")} for one in found])
         return
     if not found:
-        out.print("no server is up; start one with: nlsom models up PROFILE")
+        out.print("no server is running; start one with: nlsom models up PROFILE")
         return
     rows = table("server", "state", "model", "url", "running", "waiting", "cache hits", "tokens/s")
     for one in found:
@@ -96,15 +100,15 @@ def status(json: AsJson = False) -> None:
         hits = "–" if metrics is None or metrics.hit_rate is None else f"{metrics.hit_rate:.0%}"
         rate = "–" if one.generation_rate is None else f"{one.generation_rate:.0f}"
         queue = ("–", "–") if metrics is None else (str(metrics.running), str(metrics.waiting))
-        told = (one.server.name, one.state, one.server.model, one.server.url, *queue, hits, rate)
-        rows.add_row(*map(escape, told))
+        row = (one.server.name, one.state, one.server.model, one.server.url, *queue, hits, rate)
+        rows.add_row(*map(escape, row))
     out.print(rows)
 
 
 def logs(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A server: `nlsom models status`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A server; see `nlsom models status`.")],
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Goes on until the server has ended.")
+        bool, typer.Option("--follow", "-f", help="Prints new lines until the server has ended.")
     ] = False,
 ) -> None:
     """Prints the log of a server.
@@ -120,7 +124,7 @@ def logs(
 
 
 def down(names: Names = None, json: AsJson = False) -> None:
-    """Stops servers, every process of each.
+    """Stops servers with all their processes.
 
     Example: `nlsom models down small-vlm`
     """
@@ -131,11 +135,11 @@ def down(names: Names = None, json: AsJson = False) -> None:
     for server in ended:
         out.print(f"down  {escape(server.name)}")
     if not ended:
-        out.print("no server is up")
+        out.print("no server is running")
 
 
 def plan(profiles: Profiles, json: AsJson = False) -> None:
-    """Estimates the memory of profiles, and shows the arithmetic.
+    """Estimates the memory that profiles need, and shows the calculation.
 
     Example: `nlsom models plan middle-vlm`
     """

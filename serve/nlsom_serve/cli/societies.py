@@ -35,7 +35,7 @@ from nlsom_serve.cli.options import (
 from nlsom_serve.cli.screen import escape, fail, out, print_json
 
 app = typer.Typer(
-    help="Societies: what they are made of, and whether a file is right.\n\nExample: `nlsom societies list`",
+    help="Lists, describes, plans, draws and checks societies.\n\nExample: `nlsom societies list`",
     no_args_is_help=True,
 )
 
@@ -63,18 +63,18 @@ def list_societies(json: AsJson = False) -> None:
 
 @app.command("show")
 def show(society: SocietyName, model: Models = None, set: Overrides = None, json: AsJson = False) -> None:
-    """Shows who sits in a society, who hears whom, and what is done.
+    """Shows a society's members, who hears whom, its models, phases and rule.
 
     Example: `nlsom societies show vqa-monarchy`
     """
     made = load(society, models=read_models(model), overrides=set or ())
-    told, models = about(made), _models(made)
+    description, models = about(made), _models(made)
     if json:
-        print_json({**told, "models": models})
+        print_json({**description, "models": models})
         return
     out.print(f"[bold]{escape(made.name)}[/]  {escape(made.about)}\n", soft_wrap=True)
     table = Table("member", "role", "speaks by", "hears", box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for row in rows(told):
+    for row in rows(description):
         table.add_row(*(escape(row[key]) for key in ("name", "role", "agent", "hears")))
     out.print(table)
     out.print()
@@ -83,13 +83,13 @@ def show(society: SocietyName, model: Models = None, set: Overrides = None, json
         out.print(escape(f"model {name}: {what or f'none; --model {name}=URL gives one'}"), soft_wrap=True)
     if models:
         out.print()
-    for line in told["phases"]:
+    for line in description["phases"]:
         out.print(escape(line), soft_wrap=True)
-    out.print(escape(told["verdict"]), soft_wrap=True)
+    out.print(escape(description["verdict"]), soft_wrap=True)
 
 
 def _models(society: Society) -> dict[str, dict[str, Any]]:
-    """The models that a society's file names, by the names that `--model` takes."""
+    """The models in a society's file, by the names that `--model` takes."""
     found: Any = (society.source or {}).get("models")
     return found or {}
 
@@ -97,7 +97,7 @@ def _models(society: Society) -> dict[str, dict[str, Any]]:
 @app.command("plan")
 def plan_society(
     society: SocietyName,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What would be asked.")] = "",
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")] = "",
     image: Images = None,
     choices: Choices = None,
     model: Models = None,
@@ -105,7 +105,7 @@ def plan_society(
     extra: Extras = None,
     json: AsJson = False,
 ) -> None:
-    """Tells what a mindstorm costs at most: calls, tokens, pictures, the longest prompt. Runs no model.
+    """Estimates what a mindstorm costs at most: calls, tokens, pictures, the longest prompt. Runs no model.
 
     Example: `nlsom societies plan vqa-monarchy "What animal is this?" --image sample:cat`
     """
@@ -148,10 +148,10 @@ def plan_society(
     )
     for step in made.program.flat:
         if "#" in step.name.removeprefix(step.ask.label):
-            told = f"{step.name} is another phase whose words are called {step.ask.label}; `name` renames it."
-            out.print(f"[dim]{escape(told)}[/]", soft_wrap=True)
+            note = f"{step.name} is another phase with the label {step.ask.label}; `name` renames it."
+            out.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
     for name in found.over:
-        out.print(f"[yellow]That may be more {name} than its limits allow.[/]")
+        out.print(f"[yellow]This may exceed the society's limit of {name}.[/]")
 
 
 @app.command("draw")
@@ -162,7 +162,7 @@ def draw_society(
     set: Overrides = None,
     json: AsJson = False,
 ) -> None:
-    """Draws who sits in a society and who hears whom.
+    """Draws a society's members and who hears whom.
 
     Example: `nlsom societies draw vqa-monarchy -o monarchy.svg`
     """
@@ -174,7 +174,7 @@ def draw_society(
         case ".png":
             data = draw_png(made.members, structure, title=made.name)
         case _:
-            raise UsageError(f"{to}: a drawing is FILE.svg or FILE.png")
+            raise UsageError(f"{to}: the drawing must be FILE.svg or FILE.png")
     try:
         to.write_bytes(data)
     except OSError as error:
@@ -189,7 +189,7 @@ def draw_society(
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Society files.")], json: AsJson = False
 ) -> None:
-    """Checks society files: everything that is wrong, each with file, line and column.
+    """Checks society files and reports all faults, each with file, line and column.
 
     Example: `nlsom societies check my-society.yaml`
     """

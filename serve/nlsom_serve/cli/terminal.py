@@ -1,4 +1,4 @@
-"""People at the terminal: their turns are shown on standard error, and answered on standard input."""
+"""Lets a person answer turns in the terminal: shown on standard error, read from standard input."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from nlsom_serve.cli.screen import err, escape
 
 
 class Terminal(Answers):
-    """Where a person answers who sits at the terminal: one turn after the other, a line each.
+    """Asks a person in the terminal, one turn at a time; an answer is one line.
 
     Args:
-        fd: What is read; standard input by default. At its end, nothing more is said.
+        fd: File descriptor to read; standard input by default. At its end, all answers are empty.
         console: Where turns are shown.
     """
 
@@ -34,10 +34,10 @@ class Terminal(Answers):
         self._rest = b""
 
     async def ask(self, turn: Turn, *, seconds: float | None = None) -> str:
-        """Shows the turn and waits for a line; the time runs from when it is shown.
+        """Shows the turn and waits for a line, for at most `seconds` after showing it.
 
         Raises:
-            DeadlineExceeded: Nothing was typed in time.
+            DeadlineExceeded: No line was entered in time.
         """
         async with self._one_at_a_time:
             self._show(turn, seconds)
@@ -56,8 +56,8 @@ class Terminal(Answers):
         for message in turn.heard:
             words = " ".join(message.text.split())
             self._console.print(f"  [dim]{escape(message.sender)}: {escape(words)}[/]", soft_wrap=True)
-        told = "\n".join(part for part in (turn.task.describe(), turn.ask, turn.form.instruct()) if part)
-        self._console.print(escape(told), soft_wrap=True)
+        asked = "\n".join(part for part in (turn.task.describe(), turn.ask, turn.form.instruct()) if part)
+        self._console.print(escape(asked), soft_wrap=True)
         self._console.print("[bold]>[/] ", end="")
 
     async def _line(self) -> str:
@@ -71,22 +71,22 @@ class Terminal(Answers):
         return line.decode(errors="replace")
 
     async def _read(self) -> bytes:
-        """Reads what is there, without a thread: one that waits for a key could never be ended."""
+        """Reads available input, without a thread: one that blocks on a terminal cannot be cancelled."""
         loop = asyncio.get_running_loop()
-        there = asyncio.Event()
+        readable = asyncio.Event()
         try:
-            loop.add_reader(self._fd, there.set)
+            loop.add_reader(self._fd, readable.set)
         except PermissionError:
-            return os.read(self._fd, 65536)  # a file: it never keeps anybody waiting
+            return os.read(self._fd, 65536)  # a regular file, which epoll refuses and which never blocks
         try:
-            await there.wait()
+            await readable.wait()
         finally:
             loop.remove_reader(self._fd)
         return os.read(self._fd, 65536)
 
 
 def people(society: Society) -> Iterator[Answered]:
-    """The members that a person speaks for, of a society and of those nested in it."""
+    """The agents of a society, and of societies nested in it, whose answers a person gives."""
     for seat in society.seats:
         if isinstance(seat.agent, Answered):
             yield seat.agent

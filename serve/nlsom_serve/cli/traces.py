@@ -24,17 +24,17 @@ from nlsom_serve.cli.options import AsJson
 from nlsom_serve.cli.screen import counted, escape, out, print_json
 
 app = typer.Typer(
-    help="Traces, which `--trace FILE` keeps: what they hold, and whether they are whole."
+    help="Lists, shows, exports, prunes and verifies traces written by `--trace FILE`."
     "\n\nExample: `nlsom traces list run.sqlite`",
     no_args_is_help=True,
 )
 
-TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as `--trace FILE` kept it.")]
+TraceArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A trace written by `--trace FILE`.")]
 Id = Annotated[
     str | None,
     typer.Argument(
         metavar="ID",
-        help="A mindstorm; the beginning of its id is enough. Not needed where there is only one.",
+        help="A mindstorm's id, or the beginning of it; may be left out if there is only one.",
     ),
 ]
 
@@ -61,7 +61,7 @@ def list_traces(file: TraceArgument, json: AsJson = False) -> None:
 
 @app.command("show")
 def show(file: TraceArgument, id: Id = None, json: AsJson = False) -> None:
-    """Shows what a trace holds of a mindstorm, record by record: replies, abstentions, early ends, verdict.
+    """Shows the records of a mindstorm: replies, abstentions, early endings, verdict.
 
     Example: `nlsom traces show run.sqlite 1f3a`
     """
@@ -70,8 +70,8 @@ def show(file: TraceArgument, id: Id = None, json: AsJson = False) -> None:
         print_json([header.model_dump(mode="json"), *map(_record, records)])
         return
     out.print(f"[bold]{escape(header.society)}[/]: {escape(question_of(header))}", soft_wrap=True)
-    told = f"{header.mindstorm}, seed {header.seed}, begun {_when(header)}, society {header.digest[:12]}"
-    out.print(f"[dim]{escape(told)}[/]\n", soft_wrap=True)
+    line = f"{header.mindstorm}, seed {header.seed}, begun {_when(header)}, society {header.digest[:12]}"
+    out.print(f"[dim]{escape(line)}[/]\n", soft_wrap=True)
     for record in records:
         where = f"{record.phase}, round {record.round}" if record.phase else ""
         body = " ".join(record.body.decode("utf-8", "replace").split())
@@ -86,9 +86,9 @@ def show(file: TraceArgument, id: Id = None, json: AsJson = False) -> None:
 @app.command("export")
 def export(
     file: TraceArgument,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms; all if none.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms; all by default.")] = None,
 ) -> None:
-    """Prints mindstorms as JSON lines: a header, then a line a record; reused replies stand in full.
+    """Prints mindstorms as JSON lines: a header, then one line per record, reused replies in full.
 
     Example: `nlsom traces export run.sqlite > run.jsonl`
     """
@@ -111,16 +111,16 @@ def prune(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms to drop.")] = None,
     older_than: Annotated[
         float | None,
-        typer.Option("--older-than", min=0, metavar="DAYS", help="Drops those begun longer ago."),
+        typer.Option("--older-than", min=0, metavar="DAYS", help="Drops those begun before this many days."),
     ] = None,
     society: Annotated[str | None, typer.Option("--society", help="Drops those of this society.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only says what would be dropped.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only shows what would be dropped.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Drops whole mindstorms from a trace; what several options name together has to be true together.
+    """Drops whole mindstorms from a trace: those that match all given ids and options.
 
-    Replies that other mindstorms reuse stay. Pictures that no mindstorm speaks of any more go too, if they
-    were added more than a day ago. Example: `nlsom traces prune run.sqlite --older-than 30`
+    Keeps replies that other mindstorms reuse. Also deletes pictures that no mindstorm refers to any more and
+    that were added more than a day ago. Example: `nlsom traces prune run.sqlite --older-than 30`
     """
     if not ids and older_than is None and society is None:
         raise UsageError("say what to drop: ids, --older-than DAYS or --society NAME")
@@ -139,8 +139,8 @@ def prune(
             if dry_run:
                 return dropped, None, (0, 0)
             pruned = await trace.prune(dropped)
-            store, spoken_of = FolderStore(trace.media), await trace.digests()
-            pictures = await asyncio.to_thread(store.drop_all_but, spoken_of, older_than=86_400)
+            store, referenced = FolderStore(trace.media), await trace.digests()
+            pictures = await asyncio.to_thread(store.drop_all_but, referenced, older_than=86_400)
             return dropped, pruned, pictures
 
     if not file.is_file():
@@ -150,22 +150,22 @@ def prune(
         compact(file)
     if json:
         kept = pruned.kept if pruned else None
-        told = {"dropped": dropped, "kept_replies": kept, "dry_run": dry_run}
-        print_json({**told, "pictures": pictures, "young_pictures": young})
+        outcome = {"dropped": dropped, "kept_replies": kept, "dry_run": dry_run}
+        print_json({**outcome, "pictures": pictures, "young_pictures": young})
     elif pruned is None:
         out.print(f"would drop {counted(len(dropped), 'mindstorm')}")
     else:
-        kept = f"; {pruned.kept} of their replies stay, since others reuse them" if pruned.kept else ""
+        kept = f"; kept {pruned.kept} of their replies, which others reuse" if pruned.kept else ""
         gone = f"{counted(pruned.mindstorms, 'mindstorm')}, {counted(pruned.records, 'record')}"
         out.print(f"dropped {gone}{kept}")
         if pictures or young:
-            stay = f"; {young} stay that were added within a day" if young else ""
-            out.print(f"dropped {counted(pictures, 'picture')}{stay}")
+            kept = f"; kept {young} added within the last day" if young else ""
+            out.print(f"dropped {counted(pictures, 'picture')}{kept}")
 
 
 @app.command("verify")
 def verify(file: TraceArgument, json: AsJson = False) -> None:
-    """Follows the hash chain of every mindstorm and says which are damaged.
+    """Checks the hash chain of every mindstorm and lists the damaged ones.
 
     Example: `nlsom traces verify run.sqlite`
     """
@@ -186,10 +186,10 @@ def verify(file: TraceArgument, json: AsJson = False) -> None:
 
 
 async def read_mindstorm(file: Path, id: str | None) -> tuple[Header, list[Record]]:
-    """One mindstorm of a trace, by the beginning of its id; the only one if no id is given.
+    """Reads one mindstorm of a trace, by the beginning of its id; the only one if `id` is None.
 
     Raises:
-        UsageError: There is none, or more than one.
+        UsageError: No mindstorm matches, or more than one.
     """
     async with SqliteTrace(file, read_only=True) as trace:
         header = _one(file, [header async for header in trace.mindstorms()], id)
@@ -197,7 +197,7 @@ async def read_mindstorm(file: Path, id: str | None) -> tuple[Header, list[Recor
 
 
 def question_of(header: Header) -> str:
-    """What was asked."""
+    """The question of a mindstorm."""
     task = header.task
     return str(task.get("question", "")) if isinstance(task, dict) else ""
 
@@ -205,7 +205,7 @@ def question_of(header: Header) -> str:
 def _one(file: Path, headers: list[Header], id: str | None) -> Header:
     found = [header for header in headers if id is None or header.mindstorm.startswith(id)]
     if not found:
-        raise UsageError(f"{file}: no mindstorm {id!r}" if id else f"{file}: holds no mindstorm yet")
+        raise UsageError(f"{file}: no mindstorm {id!r}" if id else f"{file}: contains no mindstorm yet")
     if len(found) > 1:
         listed = "\n".join(
             f"  {one.mindstorm}  {_when(one)}  {one.society}: {question_of(one)}" for one in found[:20]

@@ -1,4 +1,4 @@
-"""`nlsom replay --without MEMBER | --rule RULE | --rounds N`: what would have come out."""
+"""`nlsom replay --without MEMBER | --rule RULE | --rounds N`: counterfactuals of a stored mindstorm."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from nlsom_serve.cli.screen import Dialogue, counted, escape, out, print_json, s
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What came of it.
+class _Outcome:
+    """The result of a counterfactual.
 
     Attributes:
-        verdict: None where somebody would have to be asked.
-        missing: The turns of the first phase that lacks replies.
-        later: How many turns may follow them, at most; what they are depends on what is said.
+        verdict: The verdict; None if replies are missing.
+        missing: The turns of the first phase that lacks stored replies.
+        later: Most turns that may follow them; which ones depends on the replies.
         asked: How many turns were asked now.
-        changed: Members who speak by another agent or model now than they did then.
+        changed: Members whose agent or model has changed since the mindstorm.
     """
 
     verdict: Verdict | None
@@ -54,10 +54,11 @@ def what_if(
     call: bool,
     as_json: bool,
 ) -> None:
-    """Runs a stored mindstorm with a change, and shows what comes of it.
+    """Runs a stored mindstorm with a change, and prints the outcome.
 
     Raises:
-        UsageError: The change cannot be made, or the trace does not hold the society.
+        UsageError: The change cannot be made, or the trace lacks the society's source.
+        typer.Exit: There is no answer.
     """
     trace = SqliteTrace(file, read_only=not call)
     society = vary(header, without=without, rule=rule, rounds=rounds, media=FolderStore(trace.media))
@@ -66,28 +67,28 @@ def what_if(
         fetch_missing(society)
         found = asyncio.run(_ask(trace, society, header, show=not as_json))
     else:
-        found = asyncio.run(_look(trace, society, header))
+        found = asyncio.run(_replay(trace, society, header))
     if as_json:
         change = {"without": list(without), "rule": rule, "rounds": rounds}
-        print_json({"change": change, **_told(found, before)})
+        print_json({"change": change, **_as_json(found, before)})
     else:
         _show(found, before, _change(without, rule, rounds))
     if found.verdict is None or found.verdict.answer is None:
         raise typer.Exit(NoVerdict.exit_code)
 
 
-async def _look(trace: SqliteTrace, society: Society, header: Header) -> _Found:
+async def _replay(trace: SqliteTrace, society: Society, header: Header) -> _Outcome:
     book = ClosedBook(built_from(header).identities)
     society = replace(society, bus=book)
     async with trace, society:
         try:
-            return _Found(await society.ask(task_of(header), seed=header.seed))
+            return _Outcome(await society.ask(task_of(header), seed=header.seed))
         except BusClosed:
             later = most_turns(society.program) - book.known - len(book.missing)
-            return _Found(None, book.missing, later)
+            return _Outcome(None, book.missing, later)
 
 
-async def _ask(trace: SqliteTrace, society: Society, header: Header, *, show: bool) -> _Found:
+async def _ask(trace: SqliteTrace, society: Society, header: Header, *, show: bool) -> _Outcome:
     dialogue, asked = Dialogue(), 0
     async with trace, society:
         then = built_from(header).identities
@@ -98,7 +99,7 @@ async def _ask(trace: SqliteTrace, society: Society, header: Header, *, show: bo
                 asked += isinstance(event, Asked)
                 if show:
                     dialogue.show(event)
-            return _Found(await storm.verdict(), asked=asked, changed=changed)
+            return _Outcome(await storm.verdict(), asked=asked, changed=changed)
 
 
 def _change(without: Sequence[str], rule: str | None, rounds: int | None) -> str:
@@ -110,25 +111,25 @@ def _change(without: Sequence[str], rule: str | None, rounds: int | None) -> str
     return ", ".join(changes)
 
 
-def _show(found: _Found, before: Verdict | None, change: str) -> None:
+def _show(found: _Outcome, before: Verdict | None, change: str) -> None:
     out.print("\n[bold]The recorded verdict[/]")
     if before is not None:
         show_outcome(before)
     else:
-        out.print("[yellow]it did not come to a verdict yet[/]")
+        out.print("[yellow]no verdict yet[/]")
     out.print(f"\n[bold]What if: {escape(change)}[/]", soft_wrap=True)
     for name in found.changed:
-        out.print(f"[yellow]{escape(name)} speaks by another agent or model now; it was asked anew[/]")
+        out.print(f"[yellow]{escape(name)} has another agent or model now, and was asked again[/]")
     if found.verdict is not None:
         show_verdict(found.verdict)
-        told = f"turns asked for this: {found.asked}" if found.asked else "nobody had to be asked for this"
-        out.print(f"[dim]{told}[/]")
+        cost = f"turns asked for this: {found.asked}" if found.asked else "nobody had to be asked for this"
+        out.print(f"[dim]{cost}[/]")
         return
     out.print(f"no stored reply for {counted(len(found.missing), 'turn')}, which would have to be asked:")
     for (phase, number), members in _by_phase(found.missing).items():
         out.print(f"  {escape(phase)}, round {number}: {escape(', '.join(members))}", soft_wrap=True)
     if found.later:
-        out.print(f"then up to {found.later} more, which depend on what they say")
+        out.print(f"then up to {found.later} more, depending on the replies")
     out.print("[dim]--call asks them[/]")
 
 
@@ -139,7 +140,7 @@ def _by_phase(turns: Sequence[Turn]) -> dict[tuple[str, int], list[str]]:
     return by
 
 
-def _told(found: _Found, before: Verdict | None) -> dict[str, Any]:
+def _as_json(found: _Outcome, before: Verdict | None) -> dict[str, Any]:
     return {
         "recorded": before.model_dump(mode="json") if before else None,
         "what_if": found.verdict.model_dump(mode="json") if found.verdict else None,

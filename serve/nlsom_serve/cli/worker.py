@@ -30,25 +30,29 @@ def worker(
     bus: Annotated[
         str,
         typer.Option(
-            "--bus", metavar="nats://HOST:PORT", help="The NATS server; several by commas.", envvar="NATS_URL"
+            "--bus",
+            metavar="nats://HOST:PORT",
+            help="The NATS server; separate several with commas.",
+            envvar="NATS_URL",
         ),
     ],
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="MEMBER", help="Hosts this member, group or role only; repeatable."),
+        typer.Option("--only", metavar="MEMBER", help="Hosts only this member, group or role; repeatable."),
     ] = None,
     model: Models = None,
     set: Overrides = None,
     cache: Annotated[
-        Path | None, typer.Option("--cache", metavar="FOLDER", help="Where pictures are kept.")
+        Path | None, typer.Option("--cache", metavar="FOLDER", help="Where pictures are stored.")
     ] = None,
     grace: Annotated[
-        float, typer.Option("--grace", metavar="SECONDS", help="How long turns under way may take to end.")
+        float,
+        typer.Option("--grace", metavar="SECONDS", help="Time for running turns to finish when stopped."),
     ] = 30.0,
 ) -> None:
-    """Hosts members of a society for schedulers on other machines, until it is told to stop.
+    """Hosts members of a society for schedulers on other machines, until Ctrl-C or SIGTERM.
 
-    Workers that host the same member share its load. Give every worker, and `nlsom ask --bus`, the same
+    Workers that host the same member share its turns. Give all workers, and `nlsom ask --bus`, the same
     file, --model and --set.
 
     Example: `nlsom worker --bus nats://10.0.0.1:4222 --society vqa-monarchy --only expert`

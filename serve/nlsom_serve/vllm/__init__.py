@@ -1,10 +1,10 @@
-"""vLLM servers on this machine: started, watched, asked how they are, stopped.
+"""Starts, monitors and stops vLLM servers on this machine.
 
 Plain async functions; the command line's `nlsom models` is a thin layer over them.
 
-    async with serving(["small-vlm"]) as servers:     # end with the block, or with this process
+    async with serving(["small-vlm"]) as servers:     # they stop with the block, or with this process
         ...
-    servers = await up(["small-vlm"])                  # stay, until `await down(["small-vlm"])`
+    servers = await up(["small-vlm"])                  # they run until `await down(["small-vlm"])`
 """
 
 from nlsom_serve.vllm.launch import NO_VLLM, Launch

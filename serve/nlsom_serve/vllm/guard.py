@@ -1,13 +1,13 @@
-"""Keeps one server: nothing of it outlives its own end, nor, unless detached, the process that asked for it.
+"""Supervises one server: ends all its workers when it ends and, if attached, when its starter ends.
 
     python guard.py attached|detached GRACE COMMAND …
 
-It leads the session that the server and all its workers run in. Attached, its standard input is a pipe whose
-other end only the nlsom process holds: when that process ends, however it ends, the pipe closes, and the
-whole session is ended. A pipe is used rather than PR_SET_PDEATHSIG, which reaches one process and no worker
-of it, and fires when the *thread* that started it ends.
+The guard leads the session that the server and all its workers run in. If attached, its standard input is a
+pipe whose other end only the nlsom process holds: when that process ends, in whatever way, the pipe closes,
+and the guard ends the session. PR_SET_PDEATHSIG would reach one process without its workers, and fires when
+the *thread* that started it ends.
 
-Run by its path, so it imports the standard library only.
+Run by its path, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRACE = 10.0
 
 
 def stat_of(pid: int) -> list[str] | None:
-    """Fields of `/proc/PID/stat` from the state on (the 3rd in proc(5)); None for no such process."""
+    """Fields of `/proc/PID/stat` from the state on (field 3 in proc(5)); None if there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -39,7 +39,7 @@ def stat_of(pid: int) -> list[str] | None:
 
 
 def living() -> Iterator[tuple[int, int, int]]:
-    """Living processes: pid, pid of the parent, session."""
+    """Yields living processes: pid, parent's pid, session id."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             fields = stat_of(int(entry.name))
@@ -48,14 +48,14 @@ def living() -> Iterator[tuple[int, int, int]]:
 
 
 def session_of(leader: int) -> list[int]:
-    """Living processes of a session, workers that outlived its leader included."""
+    """Pids of a session's living processes, even after its leader has ended."""
     return [pid for pid, _, session in living() if session == leader]
 
 
 def send(pids: list[int], sig: signal.Signals) -> None:
-    """Sends a signal to processes, some of which may be gone by now."""
+    """Sends a signal to processes; those that have ended are skipped."""
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError):  # ended since it was listed, as it was to
+        with contextlib.suppress(ProcessLookupError):  # ended since it was listed
             os.kill(pid, sig)
 
 
@@ -69,7 +69,7 @@ def _end_others(me: int, grace: float) -> None:
 
 
 def _others(me: int) -> list[int]:
-    """The rest of the session, and orphans that left it: these come to this process (see `main`)."""
+    """The rest of the session, and orphans that left it: as subreaper (see `main`), this is their parent."""
     return [pid for pid, parent, session in living() if me in (parent, session) and pid != me]
 
 
@@ -84,14 +84,14 @@ def _stay(_sig: int, _frame: FrameType | None) -> None:
 
 
 def main(mode: str, grace: float, command: list[str]) -> int:
-    """Runs a server to its end and ends what is left of it; returns its exit status."""
-    # A handler, not SIG_IGN, which the server would inherit: whoever ends the session signals all of it, and
-    # this process is to go last.
+    """Runs a server until it ends, then ends its remaining processes; returns its exit status."""
+    # Signals that end the session reach this process too, which has to end last. A handler rather than
+    # SIG_IGN, which the server would inherit.
     for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(sig, _stay)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     me = os.getpid()
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 (what nlsom was told to run)
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 (the user's own vLLM)
     if mode == "attached":
         threading.Thread(target=_end_at_eof, args=(me, grace), daemon=True).start()
     status = server.wait()

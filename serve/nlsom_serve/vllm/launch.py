@@ -1,4 +1,4 @@
-"""Starts one `vllm serve`: finds vLLM, checks what can be checked before, and lets it go."""
+"""Starts a `vllm serve` process: finds vLLM, checks the profile, spawns the process under a guard."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _PYTHON_MODULE = "vllm.entrypoints.cli.main"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What would be run, and where.
+    """A prepared start of a server.
 
     Attributes:
-        profile: The server.
+        profile: The server's profile.
         command: The command line.
-        config: Text of the file that the command reads (vLLM's own YAML).
-        config_path: Where it is written.
-        host: Where the server will listen.
-        port: On which port.
-        url: Where the server will answer.
-        env: Environment variables that are set for it.
+        config: Content of the configuration file that the command reads (vLLM's YAML).
+        config_path: Path of that file.
+        host: Address that the server will listen on.
+        port: Port that the server will listen on.
+        url: Base URL for clients on this machine, without `/v1`.
+        env: Environment variables that are set for the server.
     """
 
     profile: Profile
@@ -48,14 +48,14 @@ class Launch:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of all that makes the server what it is, but for its port."""
+        """SHA-256 (hex) of configuration, environment and command, without the port."""
         kept = {key: value for key, value in json.loads(self.config).items() if key != "port"}
         text = json.dumps([kept, self.env, self.command[:-1]], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def shell(self) -> str:
-        """The command for a shell, to be read or copied."""
+        """The command line for a shell."""
         return shlex.join([*(f"{key}={value}" for key, value in sorted(self.env.items())), *self.command])
 
 
@@ -66,14 +66,14 @@ NO_VLLM = (
 
 
 async def find_vllm(given: str | None = None) -> tuple[str, ...] | None:
-    """The command that `vllm` is, before `serve`; None where none is named and none is installed.
+    """Finds the command that runs vLLM, without `serve`; None if vLLM is not installed.
 
-    Looked for in `given`, in the environment variable NLSOM_VLLM (each a virtual environment, a Python, or a
-    `vllm` command), beside this Python, and on the PATH.
+    Looks at `given`, then the environment variable NLSOM_VLLM (each a virtual environment, a Python, or a
+    `vllm` command), then beside this Python, then on the PATH.
 
     Raises:
-        UsageError: What was named is not a vLLM.
-        ModelUnavailable: The Python that was named has none.
+        UsageError: What `given` or NLSOM_VLLM names is none of these.
+        ModelUnavailable: It is a Python without vLLM.
     """
     named = given or os.environ.get("NLSOM_VLLM")
     if named:
@@ -90,13 +90,13 @@ async def find_vllm(given: str | None = None) -> tuple[str, ...] | None:
             return None
         command = (found,)
     if len(command) > 1:
-        # A Python. Asking vLLM itself would import all of it: half a minute on a busy machine.
-        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('vllm') is None)"
+        # A Python. `vllm --version` would import all of vLLM, which takes up to half a minute.
+        find_spec = "import importlib.util, sys; sys.exit(importlib.util.find_spec('vllm') is None)"
         process = await asyncio.create_subprocess_exec(
-            command[0], "-c", look, stdin=asyncio.subprocess.DEVNULL
+            command[0], "-c", find_spec, stdin=asyncio.subprocess.DEVNULL
         )
         if await process.wait():
-            raise ModelUnavailable(f"no vLLM in {command[0]}: {command[0]} -m pip install vllm")
+            raise ModelUnavailable(f"no vLLM in {command[0]}; install it: {command[0]} -m pip install vllm")
     return command
 
 
@@ -113,21 +113,21 @@ def _command_at(named: str) -> tuple[str, ...] | None:
 
 
 def prepare(profile: Profile, command: tuple[str, ...], *, taken: set[int]) -> Launch:
-    """Says what would be run for a profile; starts and writes nothing.
+    """Prepares the start of a server; starts and writes nothing.
 
     Args:
-        profile: The server.
-        command: What `find_vllm` found.
-        taken: Ports of other servers, also of those that the same call will start; this one's is added.
+        profile: The server's profile.
+        command: From `find_vllm`.
+        taken: Ports of other servers, running or about to be started; this server's port is added.
 
     Raises:
-        UsageError: The model's folder is missing, or it takes a port that is taken.
+        UsageError: The model's folder is missing, or the profile's port is in use.
         ModelUnavailable: No port is free.
     """
     model = profile.model
     if model.startswith("/") and not Path(model).exists():
         raise UsageError(
-            f"{profile.name}: no model at {model}: correct `vllm.model` in the profile, or fetch the model"
+            f"{profile.name}: no model at {model}: correct `vllm.model` in the profile, or download the model"
         )
     host = str(profile.vllm["host"])
     asked = profile.vllm.get("port")
@@ -153,26 +153,26 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
     """Starts a server in a session of its own.
 
     Returns:
-        The server, and for one that is not detached a file descriptor: the server ends when it is closed,
-        which the kernel does when this process ends in whatever way.
+        The server, and unless detached a file descriptor: the server stops when it is closed, which the
+        kernel does when this process ends, in whatever way.
 
     Raises:
         UsageError: Its port has been taken since it was prepared.
     """
-    kept = ports.reserve(launch.host, launch.port, lingering="port" in launch.profile.vllm)
+    reserved = ports.reserve(launch.host, launch.port, lingering="port" in launch.profile.vllm)
     server_log = launch.config_path.with_suffix("").with_suffix(".log")
     server_log.parent.mkdir(parents=True, exist_ok=True)
     launch.config_path.write_text(launch.config)
     mode = "detached" if detach else "attached"
     command = [sys.executable, "-I", guard.__file__, mode, str(guard.GRACE), *launch.command]
     env = os.environ | {"VLLM_NO_USAGE_STATS": "1", "PYTHONUNBUFFERED": "1"} | launch.env
-    reads, holds = (None, None) if detach else os.pipe()
-    written = os.open(server_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    given = reads if reads is not None else os.open(os.devnull, os.O_RDONLY)
-    # The guard holds the port from now on; the server does not get that socket, and binds its own.
-    passed = ((given, 0), (written, 1), (written, 2), (kept.fileno(), 3))
+    read_end, write_end = (None, None) if detach else os.pipe()
+    log_fd = os.open(server_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    stdin = read_end if read_end is not None else os.open(os.devnull, os.O_RDONLY)
+    # The guard keeps the port reserved; the server does not inherit that socket, and binds its own.
+    passed = ((stdin, 0), (log_fd, 1), (log_fd, 2), (reserved.fileno(), 3))
     try:
-        # Not asyncio's subprocess, whose transport kills what still runs when the loop closes.
+        # Not asyncio's subprocess, whose transport kills running processes when the loop closes.
         pid = os.posix_spawn(
             command[0],
             command,
@@ -181,9 +181,9 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
             setsid=True,
         )
     finally:
-        os.close(given)
-        os.close(written)
-        kept.close()
+        os.close(stdin)
+        os.close(log_fd)
+        reserved.close()
     server = Server(
         name=launch.profile.name,
         model=launch.profile.served,
@@ -199,9 +199,9 @@ def start(launch: Launch, *, detach: bool) -> tuple[Server, int | None]:
     try:
         state.write(server)
     except OSError:
-        os.killpg(pid, signal.SIGKILL)  # Without a state file nobody could find it again to end it.
+        os.killpg(pid, signal.SIGKILL)  # without a state file it could not be found again to be stopped
         os.waitpid(pid, 0)
-        if holds is not None:
-            os.close(holds)
+        if write_end is not None:
+            os.close(write_end)
         raise
-    return server, holds
+    return server, write_end

@@ -1,4 +1,4 @@
-"""What a vLLM server's log means: how far the start has come, and why it failed."""
+"""Interprets a vLLM server's log: the progress of its start, and why it failed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ADVICE = (
         r"unrecognized arguments: (.*)",
         "vLLM does not know {0}: correct the profile's `vllm` section (options: `vllm serve --help=all`)",
     ),
-    (r"error: (argument .*)", "vLLM does not take {0}: correct the profile's `vllm` section"),
+    (r"error: (argument .*)", "vLLM refuses {0}: correct the profile's `vllm` section"),
     (
         r"(Free memory on device .*? is less than desired GPU memory utilization.*?\))",
         "{0}: another process holds GPU memory (`nvidia-smi` says which; `nlsom models down` stops servers), "
@@ -84,7 +84,7 @@ _PREFIX = re.compile(r"^\((?:APIServer|EngineCore|Worker)[^)]*\)\s*")
 
 
 def stage(line: str) -> str | None:
-    """How far the start has come, where a line says so, as `stage` or `stage: figure`."""
+    """The stage of the start that a line reports, as `stage` or `stage: figure`; None for other lines."""
     for pattern, name in _STAGES:
         if found := pattern.search(line):
             figure = found.group(1) if pattern.groups else None
@@ -93,9 +93,9 @@ def stage(line: str) -> str | None:
 
 
 def reason(lines: Sequence[str]) -> str:
-    """Why a server ended, from its log: what can be done about it where that is known, else its last error.
+    """Why a server ended, from its log: a known cause with advice, else its last error.
 
-    vLLM logs the root cause first and then what it led to, in every process: the last error is often only
+    vLLM logs the root cause first and then its consequences, in every process: the last error is often only
     "engine core initialization failed".
     """
     plain = [_PREFIX.sub("", line.rstrip()) for line in lines]

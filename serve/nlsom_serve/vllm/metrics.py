@@ -1,4 +1,4 @@
-"""What a vLLM server says of itself at `/metrics` (Prometheus text format), read twice for rates."""
+"""Reads the metrics of a vLLM server (Prometheus text format); two readings give rates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _SAMPLE = re.compile(r"^vllm:(\w+)(?:\{.*\})? ([-+.\deE]+)(?: \d+)?$", re.MULTIL
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Counts of a server, summed over its engines.
+    """Counters of a server, summed over its engines.
 
     Attributes:
-        running: Requests that are being computed.
+        running: Requests being computed.
         waiting: Requests in the queue.
-        prompt_tokens: Tokens read since the start.
-        generated_tokens: Tokens written since the start.
-        cache_queries: Prompt tokens that were looked for in the prefix cache since the start.
-        cache_hits: Of those, the ones that were found.
+        prompt_tokens: Prompt tokens since the start.
+        generated_tokens: Generated tokens since the start.
+        cache_queries: Prompt tokens looked up in the prefix cache since the start.
+        cache_hits: Those of them that were found.
     """
 
     running: int
@@ -31,7 +31,7 @@ class Metrics:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Reads Prometheus text; what is not there counts 0. Older servers leave out `_total`."""
+        """Parses Prometheus text; missing counters are 0. Older servers leave out `_total`."""
         sums: dict[str, float] = {}
         for name, value in _SAMPLE.findall(text):
             sums[name] = sums.get(name, 0.0) + float(value)
@@ -49,7 +49,7 @@ class Metrics:
         )
 
     def since(self, earlier: Metrics) -> Metrics:
-        """What was counted since `earlier`; running and waiting are those of now."""
+        """The counts since `earlier`; `running` and `waiting` are the current ones."""
         return Metrics(
             running=self.running,
             waiting=self.waiting,

@@ -1,4 +1,4 @@
-"""The model `{profile: NAME}` of a society: the server of that name, up when the society is opened."""
+"""The model `{profile: NAME}` in a society's file: the vLLM server of that name on this machine."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from nlsom_serve.vllm.servers import find
 
 
 class ProfileModel:
-    """A model served by a profile's server on this machine, with the profile's traits.
+    """A model served on this machine by a profile's server, which must run when the model is opened.
 
     Args:
-        profile: Name of a server (`nlsom models up` starts it). Several are replicas of one model.
-        too_many_pictures: With more pictures than the profile allows: `error`, or `first` to keep the first.
-        concurrency: Most requests in flight at each server.
+        profile: Name of a server that `nlsom models up` started; several names are replicas of one model.
+        too_many_pictures: If a prompt has more pictures than the profile allows: `error`, or `first` to keep
+            the first ones.
+        concurrency: Most requests in flight per server.
     """
 
     def __init__(
@@ -42,19 +43,19 @@ class ProfileModel:
 
     @property
     def identity(self) -> str:
-        """The name of the model that is served, and what else its replies depend on; not the profile's."""
+        """The served model's name and what else its replies depend on, but not the profile's name."""
         return self._opened().identity
 
     @property
     def sees(self) -> bool:
-        """Whether it takes pictures."""
+        """Whether it accepts pictures."""
         return self._opened().sees
 
     async def __aenter__(self) -> Self:
-        """Finds the servers, and asks them what they serve.
+        """Finds the servers and connects to them.
 
         Raises:
-            ModelUnavailable: One of them is not up, or none answers.
+            ModelUnavailable: One of them is not running, or none answers.
             UsageError: They serve different models.
         """
         async with self._opening:
@@ -64,7 +65,7 @@ class ProfileModel:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Closes all connections, once all who opened it are done with it; servers stay up."""
+        """Closes the connections when its last user leaves; the servers keep running."""
         async with self._opening:
             self._users -= 1
             if self._users == 0 and self._model is not None:
@@ -72,7 +73,7 @@ class ProfileModel:
                 await model.__aexit__(*raised)
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Completes a prompt; `nlsom.model.Model` says how."""
+        """Completes a prompt; see `nlsom.model.Model`."""
         return await self._opened().complete(prompt, form=form, settings=settings, seed=seed)
 
     async def _find(self) -> HttpModel:
@@ -80,7 +81,7 @@ class ProfileModel:
         first = servers[0]
         if any((server.model, server.facts) != (first.model, first.facts) for server in servers):
             served = ", ".join(f"{server.name} serves {server.model}" for server in servers)
-            raise UsageError(f"replicas have to serve one model alike: {served}")
+            raise UsageError(f"replicas must serve the same model with the same traits: {served}")
         model = HttpModel(
             [f"{server.url}/v1" for server in servers],
             first.model,

@@ -1,6 +1,6 @@
-"""Whether a model fits: memory estimated from its config.json, with the arithmetic shown.
+"""Estimates from a model's config.json whether a server fits into memory, and shows the calculation.
 
-An estimate, to choose a profile by; what is exact, vLLM measures when it starts.
+A rough guide for choosing a profile: vLLM measures the exact memory when it starts.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from nlsom_serve.vllm.shape import Shape, shape_of
 
 GIB = 1 << 30
 _GPU_OVERHEAD = 2.0
-"""GiB a GPU for the CUDA context, activations and captured graphs; more with very long batches."""
+"""GiB per GPU for the CUDA context, activations and captured graphs; more with very long batches."""
 _CPU_OVERHEAD = 2.4
-"""GiB for the three processes of a CPU server beside weights and cache (measured, vLLM 0.32)."""
+"""GiB that the three processes of a CPU server take besides weights and cache (measured, vLLM 0.32)."""
 _CPU_CACHE = 4.0
-"""GiB that vLLM's CPU build takes for its cache where VLLM_CPU_KVCACHE_SPACE is not set."""
+"""GiB that vLLM's CPU build takes for its KV cache by default (VLLM_CPU_KVCACHE_SPACE)."""
 _BYTES = {
     "float32": 4.0,
     "float": 4.0,
@@ -34,17 +34,17 @@ _BYTES = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Memory of one server, a GPU (or, on CPU, the whole machine).
+    """The estimated memory of one server, per GPU (on CPU: of the whole machine).
 
     Attributes:
-        profile: Its name.
+        profile: The profile's name.
         weights_gib: Weights.
-        overhead_gib: What is neither weights nor cache; assumed.
+        overhead_gib: Everything but weights and KV cache; assumed.
         budget_gib: What the server may take.
-        total_gib: What the device has.
-        token_bytes: Keys and values of a token.
-        context: Tokens of the longest sequence.
-        lines: The arithmetic, to be read.
+        total_gib: Memory of the device.
+        token_bytes: KV cache bytes per token.
+        context: Longest sequence in tokens.
+        lines: The calculation, for people.
     """
 
     profile: str
@@ -58,12 +58,12 @@ class Plan:
 
     @property
     def cache_gib(self) -> float:
-        """What is left for keys and values; below 0 where the weights alone do not fit."""
+        """What is left for the KV cache; negative if weights and overhead alone do not fit."""
         return self.budget_gib - self.weights_gib - self.overhead_gib
 
     @property
     def sequences(self) -> float:
-        """Longest sequences that fit at once."""
+        """How many sequences of full length fit into the KV cache."""
         return max(0.0, self.cache_gib) * GIB / (self.token_bytes * self.context)
 
     @property
@@ -73,15 +73,15 @@ class Plan:
 
 
 def plan(profile: Profile, *, total_gib: float | None = None) -> Plan:
-    """Estimates what a server takes.
+    """Estimates the memory of a server.
 
     Args:
-        profile: The server.
-        total_gib: Memory of the device in GiB, where it is known; else that of the profile.
+        profile: The server's profile.
+        total_gib: Memory of the device in GiB; by default the profile's `gpu_memory_gib`.
 
     Raises:
-        UsageError: Neither a config.json on this machine nor the profile tells the model's size, or nothing
-            tells the device's memory.
+        UsageError: The model's dimensions are neither in a config.json on this machine nor in the profile, or
+            the device's memory is unknown.
     """
     folder = find_folder(profile.model)
     measured = weights_bytes(folder) if folder else None
@@ -103,13 +103,13 @@ def plan(profile: Profile, *, total_gib: float | None = None) -> Plan:
 
 
 def estimate(profile: Profile, shape: Shape, *, total_gib: float, measured: int | None = None) -> Plan:
-    """The arithmetic of `plan`.
+    """The calculation of `plan`.
 
     Args:
-        profile: The server.
-        shape: The model's size.
+        profile: The server's profile.
+        shape: The model's dimensions.
         total_gib: Memory of the device in GiB.
-        measured: Bytes of the model's weight files, where they are on this machine.
+        measured: Bytes of the model's weight files, if they are on this machine.
     """
     on_cpu = profile.facts.device == "cpu"
     tensor, pipe = (int(profile.number(f"{kind}-parallel-size", 1)) for kind in ("tensor", "pipeline"))
@@ -162,7 +162,7 @@ def estimate(profile: Profile, shape: Shape, *, total_gib: float, measured: int 
 
 
 def find_folder(model: str) -> Path | None:
-    """The model's folder on this machine: its own path, or its newest snapshot in the hub's cache."""
+    """The model's folder on this machine: its path, or its newest snapshot in the hub's cache; else None."""
     path = Path(model)
     if path.is_absolute():
         return path if (path / "config.json").is_file() else None
@@ -173,7 +173,7 @@ def find_folder(model: str) -> Path | None:
 
 
 def weights_bytes(folder: Path) -> int | None:
-    """Bytes of the safetensors files in a folder; None where some are not there (yet)."""
+    """Bytes of a model's safetensors files, as its index says if there is one; None without such files."""
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         return int(json.loads(index.read_text())["metadata"]["total_size"])

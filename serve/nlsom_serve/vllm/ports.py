@@ -1,9 +1,8 @@
-"""Ports: which are free, and how one is kept for a server until it binds it itself.
+"""Finds free ports, and reserves them for servers that bind them only later.
 
-A vLLM server binds its port seconds after it is started and listens half a minute later. Until it listens,
-a second one can bind the same port (both set SO_REUSEADDR), and whoever asks one of them is answered by the
-other. So a port is free only if it can be bound without that option, and a socket that never listens keeps
-it from the start.
+A vLLM server binds its port seconds after its start and listens half a minute later. Until it listens, a
+second server can bind the same port (both set SO_REUSEADDR), and requests to one may reach the other. So a
+port counts as free only if it can be bound without that option, and a socket that never listens reserves it.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ _TIME_WAIT, _LISTEN = "06", "0A"  # include/net/tcp_states.h
 
 
 def is_free(host: str, port: int, *, lingering: bool = False) -> bool:
-    """Whether a server can take a port, and no other is about to.
+    """Whether a server can use a port, and no other has bound it without listening yet.
 
     Args:
         host: Address to listen on.
         port: The port.
-        lingering: Whether a port counts as free that only connections hold which are over (TIME_WAIT, for a
-            minute): they keep no server from it, but hide one that is about to listen.
+        lingering: Whether a port counts as free that only closed connections occupy (TIME_WAIT, for a
+            minute). A server could bind it, but one that does not listen yet would go unnoticed.
     """
     if _binds(host, port, reuse=False):
         return True
@@ -34,27 +33,27 @@ def is_free(host: str, port: int, *, lingering: bool = False) -> bool:
 
 
 def reserve(host: str, port: int, *, lingering: bool = False) -> socket.socket:
-    """Keeps a free port until the socket is closed everywhere; a server can bind it beside.
+    """Reserves a free port until the returned socket is closed in all processes; a server can still bind it.
 
     Raises:
-        UsageError: It is not free.
+        UsageError: The port is not free.
     """
-    kept = _socket(host, reuse=True)
+    reserved = _socket(host, reuse=True)
     try:
         if is_free(host, port, lingering=lingering):
-            kept.bind((host, port))
-            return kept
+            reserved.bind((host, port))
+            return reserved
     except OSError:
-        pass  # taken just now
-    kept.close()
+        pass  # taken since `is_free` looked
+    reserved.close()
     raise in_use(host, port)
 
 
 def in_use(host: str, port: int) -> UsageError:
-    """Says that a port is taken, and what to do."""
+    """The error for a port that is in use."""
     return UsageError(
-        f"port {port} is in use on {host}: stop what listens there (`nlsom models status` shows our own), or "
-        "set another `port` in the profile, or none to have one chosen"
+        f"port {port} is in use on {host}: stop what listens there (`nlsom models status` shows servers of "
+        "nlsom), set another `port` in the profile, or remove `port` to have a free one chosen"
     )
 
 
@@ -74,24 +73,24 @@ def _binds(host: str, port: int, *, reuse: bool) -> bool:
 
 
 def listens(port: int, pids: Iterable[int]) -> bool:
-    """Whether it is one of these processes that listens on a port, and not a stranger that took it."""
+    """Whether one of these processes listens on a port, rather than another process."""
     sockets = {
         f"socket:[{inode}]" for at, tcp_state, inode in _connections() if (at, tcp_state) == (port, _LISTEN)
     }
     for pid in pids:
-        with contextlib.suppress(OSError):  # the process, or one of its files, is gone by now
+        with contextlib.suppress(OSError):  # the process has ended or closed the file
             if any(os.readlink(f"/proc/{pid}/fd/{fd}") in sockets for fd in os.listdir(f"/proc/{pid}/fd")):
                 return True
     return False
 
 
 def _lingering() -> set[int]:
-    """Ports of connections that are over."""
+    """Local ports of closed connections."""
     return {port for port, tcp_state, _ in _connections() if tcp_state == _TIME_WAIT}
 
 
 def _connections() -> Iterator[tuple[int, str, str]]:
-    """Local port, state and inode of each TCP socket (proc_net_tcp in the kernel's documentation)."""
+    """Yields local port, state and inode of each TCP socket (proc_net_tcp in the kernel's documentation)."""
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         for line in table.read_text().splitlines()[1:] if table.is_file() else ():
             fields = line.split()

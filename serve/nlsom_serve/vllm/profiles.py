@@ -1,4 +1,4 @@
-"""Profiles: what a server is started with, in a YAML file.
+"""Profiles: YAML files that configure vLLM servers.
 
 A file holds one server, or a set of servers that are started together:
 
@@ -7,7 +7,7 @@ A file holds one server, or a set of servers that are started together:
     nlsom: {modalities: [text, image]}    eyes: {vllm: …, nlsom: …}
                                           words: {vllm: …, nlsom: …}
 
-`vllm` is vLLM's own configuration, passed on with `vllm serve --config`; `nlsom` is what nlsom has to know.
+`vllm` is vLLM's own configuration, passed on with `vllm serve --config`; `nlsom` is what nlsom needs to know.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from nlsom.message import Frozen
 from nlsom_serve.vllm.shape import Shape
 
 _NUMBER = re.compile(r"([0-9]*\.?[0-9]+)([kKmMgG]?)")
-_UNITS = {"": 1.0, "k": 1e3, "K": 2.0**10, "m": 1e6, "M": 2.0**20, "g": 1e9, "G": 2.0**30}  # as vLLM has them
+_UNITS = {"": 1.0, "k": 1e3, "K": 2.0**10, "m": 1e6, "M": 2.0**20, "g": 1e9, "G": 2.0**30}  # as in vLLM
 _LOCAL = re.compile(r"[./~$]")
-_OURS = {"config": "the profile is the config", "headless": "nlsom waits until the server answers"}
+_RESERVED = {"config": "the profile is the config", "headless": "nlsom waits until the server answers"}
 
 
 class Traits(Frozen):
-    """What a client of the model has to heed.
+    """What requests to the model need.
 
     Attributes:
-        thinking: Tokens of room for a model that thinks before it answers.
-        request: Fields for every request, such as `{chat_template_kwargs: {enable_thinking: false}}`.
+        thinking: Extra reply tokens for a model that thinks before it answers.
+        request: Fields of every request, such as `{chat_template_kwargs: {enable_thinking: false}}`.
     """
 
     thinking: NonNegativeInt = 0
@@ -46,16 +46,16 @@ class Traits(Frozen):
 
 
 class Facts(Frozen):
-    """What nlsom has to know of a server.
+    """What nlsom needs to know about a server.
 
     Attributes:
-        modalities: What the model takes.
-        images_per_prompt: At most so many pictures a prompt.
+        modalities: Inputs that the model accepts.
+        images_per_prompt: Most pictures per prompt.
         device: Where it runs.
-        gpu_memory_gib: Memory of one of the GPUs that the profile is made for.
-        shape: The model's size, for `plan` where its config.json is not on this machine.
+        gpu_memory_gib: Memory in GiB of one of the GPUs that the profile is made for.
+        shape: The model's dimensions, for `plan` if its config.json is not on this machine.
         env: Environment variables of the server.
-        traits: What a client has to heed.
+        traits: What requests to the model need.
     """
 
     modalities: tuple[Literal["text", "image", "video", "audio"], ...] = ("text",)
@@ -68,7 +68,7 @@ class Facts(Frozen):
 
 
 class Entry(Frozen):
-    """One server, as a file has it."""
+    """One server, as it stands in a file."""
 
     about: str = ""
     vllm: dict[str, JsonValue]
@@ -76,20 +76,20 @@ class Entry(Frozen):
 
 
 class Together(Frozen):
-    """A set of servers, as a file has it."""
+    """A set of servers, as it stands in a file."""
 
     about: str = ""
     servers: Annotated[dict[str, Entry], Field(min_length=1)]
 
 
 class Profile(Frozen):
-    """One server to be started.
+    """The configuration of one server.
 
     Attributes:
-        name: What it is called.
-        about: What it is for, in a line.
-        vllm: vLLM's options; `model` is a hub's id or an absolute path.
-        facts: What nlsom has to know.
+        name: The server's name.
+        about: What it is for, in one line.
+        vllm: vLLM's options; `model` is a hub id or an absolute path.
+        facts: What nlsom needs to know.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Profile(Frozen):
 
     @property
     def model(self) -> str:
-        """The hub's id or the folder of the model."""
+        """The model's hub id or folder."""
         return str(self.vllm["model"])
 
     @property
@@ -109,27 +109,27 @@ class Profile(Frozen):
         return str(name[0] if isinstance(name, list) else name)
 
     def number(self, option: str, default: float) -> float:
-        """A numeric option of vLLM's (`16384`, `16k`, `16K`); else, and for `auto`, the default."""
+        """A numeric vLLM option (`16384`, `16k`, `16K`); the default if it is not set or `auto`."""
         found = _NUMBER.fullmatch(str(self.vllm.get(option)))
         return float(found[1]) * _UNITS[found[2]] if found else default
 
 
 def shipped() -> tuple[str, ...]:
-    """Names of the profiles that come with nlsom."""
+    """Names of the profiles shipped with nlsom."""
     here = resources.files("nlsom_serve") / "profiles"
     return tuple(sorted(f.name.removesuffix(".yaml") for f in here.iterdir() if f.name.endswith(".yaml")))
 
 
 def load(spec: str) -> tuple[Profile, ...]:
-    """Loads a profile or a set.
+    """Loads a profile or a set of them.
 
     Args:
-        spec: Name of a shipped profile or path of a YAML file; `NAME=` before it gives the server another
+        spec: Name of a shipped profile or path of a YAML file; a prefix `NAME=` gives the server another
             name, so that one profile can be started twice.
 
     Raises:
-        UsageError: No such profile.
-        ConfigError: The file cannot be used; every fault with file, line and key.
+        UsageError: There is no such profile.
+        ConfigError: The file is faulty; lists all faults with file, line and key.
     """
     named = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)", spec)
     wanted, source = (named[1], named[2]) if named else (None, spec)
@@ -140,7 +140,7 @@ def load(spec: str) -> tuple[Profile, ...]:
         return _read(path.read_text(), path.absolute(), wanted or path.stem)
     if source not in shipped():
         raise UsageError(
-            f"no profile {source!r}; {meant(source, shipped())} (a file needs its ending: .yaml)"
+            f"no profile {source!r}; {meant(source, shipped())} (the path of a file ends in .yaml)"
         )
     with resources.as_file(resources.files("nlsom_serve") / "profiles" / f"{source}.yaml") as path:
         return _read(path.read_text(), path, wanted or source)
@@ -177,14 +177,14 @@ Key = tuple[str | int, ...]
 
 
 def _complete(name: str, entry: Entry, about: str, base: Path) -> tuple[Profile, list[tuple[Key, str]]]:
-    """Fills in what follows from the rest, and says what is wrong with it, by key."""
+    """Adds defaults and derived options; returns the profile and its faults by key."""
     wrong: list[tuple[Key, str]] = []
     vllm = {key.replace("_", "-"): value for key, value in entry.vllm.items()}
-    for option in vllm.keys() & _OURS.keys():
-        wrong.append((("vllm", option), f"vllm.{option} cannot be set: {_OURS[option]}"))
+    for option in vllm.keys() & _RESERVED.keys():
+        wrong.append((("vllm", option), f"vllm.{option} cannot be set: {_RESERVED[option]}"))
     model = vllm.get("model")
     if not isinstance(model, str) or not model:
-        wrong.append((("vllm",), "vllm.model is missing: a hub's id (org/name) or a folder (./…, ~/…, /…)"))
+        wrong.append((("vllm",), "vllm.model is missing: a hub id (org/name) or a folder (./…, ~/…, /…)"))
         model = "?"
     elif _LOCAL.match(model):
         model = model.replace("${NLSOM_HOME}", str(home()))
@@ -192,13 +192,13 @@ def _complete(name: str, entry: Entry, about: str, base: Path) -> tuple[Profile,
     vllm["model"] = model
     vllm.setdefault("served-model-name", Path(model).name if model.startswith("/") else model)
     vllm.setdefault("host", "127.0.0.1")
-    vllm.setdefault("enable-prompt-tokens-details", True)  # without it no usage tells cached tokens
+    vllm.setdefault("enable-prompt-tokens-details", True)  # else usage lacks cached tokens
     images = entry.nlsom.images_per_prompt
     if ("image" in entry.nlsom.modalities) != (images > 0):
         wrong.append(
             (
                 ("nlsom", "images_per_prompt"),
-                "nlsom.images_per_prompt is above 0 exactly for models that take images",
+                "nlsom.images_per_prompt must be above 0 if and only if modalities has image",
             )
         )
     limit: JsonValue = {"image": images, "video": 0} if images else None
@@ -215,7 +215,7 @@ def _complete(name: str, entry: Entry, about: str, base: Path) -> tuple[Profile,
 
 
 def _crowded(profiles: list[Profile]) -> Iterator[str]:
-    """Sets whose servers want more than a whole GPU."""
+    """Faults of sets whose servers need more than a whole GPU."""
     shares: dict[str, float] = {}
     for profile in profiles:
         if profile.facts.device == "gpu":
@@ -224,7 +224,7 @@ def _crowded(profiles: list[Profile]) -> Iterator[str]:
     for gpus, share in shares.items():
         if len(profiles) > 1 and share > 0.98:
             yield (
-                f"the servers on GPU {gpus} want {share:.2f} of its memory together: lower "
+                f"the servers on GPU {gpus} together need {share:.2f} of its memory: lower "
                 "gpu-memory-utilization, or give each its own (env: {CUDA_VISIBLE_DEVICES: …})"
             )
 
@@ -242,14 +242,14 @@ def _faults(error: ValidationError, kind: type[Frozen], marks: Mapping[Key, str]
 
 
 def _where(marks: Mapping[Key, str], path: Path, key: Key) -> str:
-    """The place of a key, or of the nearest one above it that the file has."""
+    """The place of a key, or of its nearest ancestor in the file."""
     while key and key not in marks:
         key = key[:-1]
     return f"{path}:{marks.get(key, '1:1')}"
 
 
 def _parse(text: str, path: Path) -> tuple[dict[Key, str], Any]:
-    """YAML as vLLM reads it (scalars typed by YAML's own rules), and the place of each key.
+    """Parses YAML as vLLM does (scalars typed by YAML's rules); also returns the place of each key.
 
     Raises:
         ConfigError: It is not YAML, or a mapping has a key twice.

@@ -1,4 +1,4 @@
-"""The size of a model: what its memory is estimated from."""
+"""The dimensions of a transformer, from which its memory is estimated."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from nlsom.message import Frozen
 
 
 class Shape(Frozen):
-    """The size of a model.
+    """The dimensions of a model.
 
     Attributes:
-        parameters: All of them, vision tower and every expert included.
-        layers: Layers that keep keys and values.
-        kv_heads: Heads of keys and values a layer.
-        head_dim: Numbers a head.
+        parameters: Number of parameters, including the vision tower and all experts.
+        layers: Number of layers with a KV cache.
+        kv_heads: KV heads per layer.
+        head_dim: Size of a head.
         context: Longest context in tokens.
-        latent: Numbers a token and layer where keys and values are kept compressed (MLA); 0 otherwise.
+        latent: Cached numbers per token and layer if the KV cache is compressed (MLA); 0 otherwise.
     """
 
     parameters: PositiveFloat
@@ -31,22 +31,22 @@ class Shape(Frozen):
     latent: NonNegativeInt = 0
 
     def kv_numbers(self, kv_heads: int | None = None) -> int:
-        """Numbers kept a token: 2 (keys and values) × layers × heads × head_dim, or the compressed ones."""
+        """Cached numbers per token: 2 (keys and values) × layers × heads × head_dim; MLA: layers × latent."""
         if self.latent:
             return self.layers * self.latent
         return 2 * self.layers * (self.kv_heads if kv_heads is None else kv_heads) * self.head_dim
 
 
 def shape_of(config: Mapping[str, Any], *, source: str = "config.json") -> Shape:
-    """The size of a transformer from its config.json, parameters counted layer by layer.
+    """The dimensions of a transformer from its config.json; parameters are counted layer by layer.
 
     Args:
-        config: The file's content; a vision-language model's text model is under `text_config` or
+        config: The file's content; a vision-language model has its text model under `text_config` or
             `llm_config`, its tower under `vision_config`.
-        source: Named in errors.
+        source: The file's name in errors.
 
     Raises:
-        UsageError: A figure is missing, as in files that leave out what is the default of a class.
+        UsageError: A value is missing, as in files that leave out defaults of the model's class.
     """
     text = cast("Mapping[str, Any]", config.get("text_config") or config.get("llm_config") or config)
 
@@ -90,7 +90,7 @@ def shape_of(config: Mapping[str, Any], *, source: str = "config.json") -> Shape
 
 
 def _tower(vision: Mapping[str, Any] | None) -> int:
-    """Parameters of a vision transformer: attention 4 h², a two-layer MLP, patches, positions."""
+    """Parameters of a vision transformer: attention (4 h²) and two-layer MLPs, and the patch embedding."""
     if not vision or "hidden_size" not in vision:
         return 0
     hidden = int(vision["hidden_size"])

@@ -1,4 +1,4 @@
-"""What is known of the servers that were started: one small file each, in nlsom's cache folder."""
+"""State files of running servers, one each, in nlsom's cache folder."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def folder() -> Path:
-    """Where state files and logs of servers are."""
+    """The folder of state files and logs."""
     return home() / "servers"
 
 
 class Server(Frozen):
-    """A server that was started.
+    """A server that was started on this machine.
 
     Attributes:
-        name: What it is called here.
+        name: Its name.
         model: The model's name in requests.
         url: Its base URL, without `/v1`.
-        pid: Leader of the session that all its processes are in.
-        born: When that process started, so that a later process of the same pid is not taken for it.
+        pid: Leader of the session of all its processes.
+        born: When that process started, to tell it from a later process with the same pid.
         since: When it was started (Unix time, seconds).
         log: Path of its log.
-        detached: Whether it is kept when the process that started it ends.
-        config: SHA-256 (hex) of what it was started with.
+        detached: Whether it keeps running when the process that started it ends.
+        config: SHA-256 (hex) of its configuration; see `Launch.digest`.
         facts: The profile's section `nlsom`: pictures per prompt, traits.
     """
 
@@ -59,23 +59,23 @@ class Server(Frozen):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         return int(self.url.rpartition(":")[2])
 
     @property
     def alive(self) -> bool:
-        """Whether any of its processes lives."""
+        """Whether any of its processes is alive."""
         return bool(self.pids)
 
     @property
     def pids(self) -> list[int]:
-        """Its living processes. A pid is not given away again while a session of that number lives."""
+        """Its living processes. The kernel does not reuse a pid while a session with that id exists."""
         now = birth(self.pid)
         return session_of(self.pid) if now is None or now == self.born else []
 
 
 def birth(pid: int) -> str | None:
-    """Boot and clock tick at which a living process started; None where there is none."""
+    """Boot id and clock tick at which a living process started; None if there is no such process."""
     fields = stat_of(pid)
     if fields is None or fields[0] in "ZX":
         return None
@@ -83,13 +83,13 @@ def birth(pid: int) -> str | None:
 
 
 def path_of(name: str) -> Path:
-    """The state file of a server.
+    """The path of a server's state file.
 
     Raises:
-        UsageError: No server can have that name.
+        UsageError: The name is invalid.
     """
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} cannot be the name of a server: use letters, digits, '.', '_' and '-'")
+        raise UsageError(f"{name!r} is no valid name of a server: use letters, digits, '.', '_' and '-'")
     return folder() / f"{name}.json"
 
 
@@ -104,15 +104,15 @@ def _text(server: Server) -> str:
 
 @asynccontextmanager
 async def alone(*, patience: float = 60.0) -> AsyncGenerator[None]:
-    """A block that only one process on this machine is in at a time, as far as servers of this folder go.
+    """Holds the lock that lets only one process at a time start servers of this folder.
 
-    The kernel gives the lock back when its holder ends, however it ends.
+    The kernel releases the lock when its holder ends, in whatever way.
 
     Args:
-        patience: Longest wait for whoever is in it, in seconds.
+        patience: Longest wait for the lock, in seconds.
 
     Raises:
-        ModelUnavailable: It is not left in time; says by which process.
+        ModelUnavailable: Another process, which is named, holds it for too long.
     """
     path = _lock_file()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,8 +122,8 @@ async def alone(*, patience: float = 60.0) -> AsyncGenerator[None]:
             if time.monotonic() > deadline:
                 file.seek(0)
                 raise ModelUnavailable(
-                    f"process {file.read() or '?'} has been starting a server for {patience:g} s and lets "
-                    f"nobody else: end it, or wait (it holds {path})"
+                    f"process {file.read() or '?'} has been starting a server for {patience:g} s: wait for "
+                    f"it or end it (it holds the lock {path})"
                 )
             await asyncio.sleep(0.05)
         file.truncate(0)
@@ -150,14 +150,14 @@ def forget(server: Server) -> None:
 
 
 def _remove(path: Path, text: str) -> None:
-    """Removes a state file if it still says so, and nobody is starting a server: that may write it anew."""
+    """Removes a state file unless it has changed, or a server is being started, which may rewrite it."""
     with _lock_file().open("a+") as file, contextlib.suppress(FileNotFoundError):
         if _locked(file) and path.read_text() == text:
             path.unlink()
 
 
 def servers() -> list[Server]:
-    """Servers that have a living process, by name; files that speak of none are removed."""
+    """Servers with a living process, sorted by name; state files of others are removed."""
     found: list[Server] = []
     for path in sorted(folder().glob("*.json")):
         try:
@@ -167,7 +167,7 @@ def servers() -> list[Server]:
         try:
             server = Server.model_validate_json(text)
         except ValidationError:
-            _remove(path, text)  # written by another version of nlsom; nothing in it can be relied on
+            _remove(path, text)  # written by another version of nlsom
             continue
         if server.alive:
             found.append(server)

@@ -1,4 +1,4 @@
-"""What is seen of servers: that they come up, how they are, what they log, that they ended."""
+"""Monitors servers: waits until they are ready or have ended, reads their status and logs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from nlsom_serve.vllm.metrics import Metrics
 from nlsom_serve.vllm.state import Server
 
 _TAIL = 256 * 1024
-"""Bytes of a log's end in which the reason of a failure is looked for."""
+"""Bytes at a log's end that are searched for the cause of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the start of a server has come.
+    """Progress of a server's start.
 
     Attributes:
-        name: The server.
+        name: The server's name.
         stage: Such as `loading weights: 50%`, `KV cache: 46,592 tokens`, `serving`.
-        seconds: Since it was started.
+        seconds: Since the wait began.
     """
 
     name: str
@@ -40,43 +40,43 @@ Report = Callable[[Progress], None]
 
 
 async def wait_ready(server: Server, report: Report | None = None, *, patience: float) -> None:
-    """Waits until a server answers, and reports the stages that its log shows.
+    """Waits until a server is ready, for at most `patience` seconds, and reports the stages in its log.
 
     Raises:
-        ModelUnavailable: It ended before, or did not answer in time; the message has the log's own reason.
+        ModelUnavailable: It ended, with the cause from its log, or is not ready in time.
     """
     started = time.monotonic()
     read, last = 0, ""
 
-    def come_to(stage: str) -> None:
+    def reach(stage: str) -> None:
         nonlocal last
         if stage != last and report:
             report(Progress(server.name, stage, time.monotonic() - started))
         last = stage
 
-    come_to("starting")
+    reach("starting")
     async with httpx.AsyncClient(trust_env=False, timeout=30.0) as client:
         while True:
             alive = await asyncio.to_thread(_lives, server)
             lines, read = await asyncio.to_thread(_read_from, server.log, read)
             for line in lines:
                 if stage := log.stage(line):
-                    come_to(stage)
+                    reach(stage)
             if not alive:
                 raise ModelUnavailable(await asyncio.to_thread(_why_ended, server))
             if await _healthy(client, server) and await asyncio.to_thread(_listens, server):
-                come_to("serving")
+                reach("serving")
                 return
             if time.monotonic() - started > patience:
                 raise ModelUnavailable(
-                    f"{server.name} did not answer within {patience:g} s; it has come to: {last}\n"
+                    f"{server.name} was not ready within {patience:g} s; its last stage: {last}\n"
                     f"  its log: {server.log}"
                 )
             await asyncio.sleep(0.25)
 
 
 async def _healthy(client: httpx.AsyncClient, server: Server) -> bool:
-    """Whether a server says that it is well."""
+    """Whether a server reports that it is healthy."""
     try:
         return (await client.get(f"{server.url}/health")).status_code == 200
     except httpx.TransportError:
@@ -84,7 +84,7 @@ async def _healthy(client: httpx.AsyncClient, server: Server) -> bool:
 
 
 def _listens(server: Server) -> bool:
-    """Whether it is the server that answers, and not a stranger at its port."""
+    """Whether the server itself listens on its port, and not another process."""
     return ports.listens(server.port, server.pids)
 
 
@@ -96,15 +96,15 @@ def _why_ended(server: Server) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a server is.
+    """The state of a server.
 
     Attributes:
         server: The server.
-        state: `silent` where it does not answer (yet); `failing` where it answers and is not well.
+        state: `silent` if it does not answer (yet); `failing` if it answers but is not healthy.
         uptime: Seconds since its start.
-        metrics: Its counts; None while it does not answer.
-        prompt_rate: Tokens read a second, over the interval that was watched.
-        generation_rate: Tokens written a second, likewise.
+        metrics: Its counters; None while it does not answer.
+        prompt_rate: Prompt tokens per second, over the interval between the two readings.
+        generation_rate: Generated tokens per second, likewise.
     """
 
     server: Server
@@ -116,13 +116,13 @@ class Status:
 
 
 async def status(*, interval: float = 1.0) -> tuple[Status, ...]:
-    """How the servers are that were started on this machine; forgets those that have ended.
+    """The states of the servers on this machine; removes state files of those that have ended.
 
     Args:
-        interval: Seconds between the two readings that rates are made from.
+        interval: Seconds between the two readings of the metrics.
     """
     servers = await asyncio.to_thread(state.servers)
-    # A server that computes on the same few cores as it answers from can take many seconds over a line.
+    # A CPU server computes and answers on the same cores, and can take many seconds to respond.
     async with httpx.AsyncClient(trust_env=False, timeout=30.0) as client:
         return tuple(await asyncio.gather(*(_status_of(client, server, interval) for server in servers)))
 
@@ -150,7 +150,7 @@ async def _status_of(client: httpx.AsyncClient, server: Server, interval: float)
 
 
 async def first_end(servers: Sequence[Server]) -> Server:
-    """Waits until one of some servers has ended, and says which."""
+    """Waits until one of the servers has ended, and returns it."""
     while True:
         for server in servers:
             if not await asyncio.to_thread(_lives, server):
@@ -164,13 +164,13 @@ def _lives(server: Server) -> bool:
 
 
 def reap(pid: int) -> None:
-    """Takes note that a child has ended, if it has: until then its pid is kept."""
+    """Reaps a child process if it has ended; until then a zombie keeps its pid."""
     with contextlib.suppress(ChildProcessError):  # started by another process, or reaped before
         os.waitpid(pid, os.WNOHANG)
 
 
 async def logs(name: str, *, follow: bool = False) -> AsyncGenerator[str]:
-    """Lines of a server's log; with `follow`, on until the server has ended.
+    """Yields the lines of a server's log; with `follow`, also new ones until the server has ended.
 
     Raises:
         UsageError: There is no log of that name.
@@ -191,9 +191,12 @@ async def logs(name: str, *, follow: bool = False) -> AsyncGenerator[str]:
 
 
 def _read_from(path: str, at: int, *, whole: bool = True) -> tuple[list[str], int]:
-    """Lines of a log from a byte on, and the byte after them; by default only those that are complete.
+    """Reads a log from byte `at`; returns its lines and where to continue.
 
-    Progress bars end their lines with a carriage return.
+    Args:
+        path: The log.
+        at: Offset in bytes.
+        whole: Whether to leave out an incomplete last line. Progress bars end lines with a carriage return.
     """
     with open(path, "rb") as file:
         file.seek(at)

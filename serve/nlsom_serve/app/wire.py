@@ -1,4 +1,4 @@
-"""What clients are told of events, mindstorms and societies; words from below are redacted."""
+"""Events, messages and verdicts as the JSON that clients get; causes and reasons are redacted."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from nlsom.verdict import Abstention, Verdict
 from nlsom_serve.app.redact import redact
 
 
-def told_verdict(verdict: Verdict) -> dict[str, Any]:
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
     """A verdict."""
-    told = verdict.model_dump(mode="json")
-    told["abstained"] = [told_abstention(one) for one in verdict.abstained]
-    told["cut_short"] = redact(verdict.cut_short) if verdict.cut_short else None
-    return told
+    body = verdict.model_dump(mode="json")
+    body["abstained"] = [abstention_json(one) for one in verdict.abstained]
+    body["cut_short"] = redact(verdict.cut_short) if verdict.cut_short else None
+    return body
 
 
-def told_abstention(abstention: Abstention) -> dict[str, Any]:
-    """Who did not answer, and why."""
+def abstention_json(abstention: Abstention) -> dict[str, Any]:
+    """An abstention."""
     return {**abstention.model_dump(mode="json"), "cause": redact(abstention.cause)}
 
 
-def told_message(message: Message) -> dict[str, Any]:
-    """What a member said."""
+def message_json(message: Message) -> dict[str, Any]:
+    """A member's message."""
     said = message.said
     return {
         "sender": message.sender,
@@ -41,8 +41,8 @@ def told_message(message: Message) -> dict[str, Any]:
     }
 
 
-def told_turn(open_turn: OpenTurn) -> dict[str, Any]:
-    """A turn that waits for a person."""
+def turn_json(open_turn: OpenTurn) -> dict[str, Any]:
+    """A turn that waits for a person's answer."""
     turn = open_turn.turn
     return {
         "key": turn.key,
@@ -57,8 +57,8 @@ def told_turn(open_turn: OpenTurn) -> dict[str, Any]:
     }
 
 
-def told_event(event: Event, waits: OpenTurn | None = None) -> dict[str, Any]:
-    """An event; an `asked` that waits for a person says what is wanted of them."""
+def event_json(event: Event, turn: OpenTurn | None = None) -> dict[str, Any]:
+    """An event; `turn` is the open turn of an `asked` that waits for a person."""
     match event:
         case Started():
             task = event.task
@@ -72,30 +72,30 @@ def told_event(event: Event, waits: OpenTurn | None = None) -> dict[str, Any]:
                 "seed": event.seed,
             }
         case Asked():
-            told = {"member": event.member, "phase": event.phase, "label": event.label, "round": event.round}
-            return told | {"waits": told_turn(waits) if waits else None}
+            asked = {"member": event.member, "phase": event.phase, "label": event.label, "round": event.round}
+            return asked | {"waits": turn_json(turn) if turn else None}
         case Spoke():
-            return told_message(event.message)
+            return message_json(event.message)
         case Abstained():
-            return told_abstention(event.abstention)
+            return abstention_json(event.abstention)
         case RoundClosed():
             return event.model_dump(mode="json", exclude={"kind", "mindstorm"})
         case Decided():
-            return told_verdict(event.verdict)
+            return verdict_json(event.verdict)
         case Stopped():
             return {"reason": redact(event.reason)}
         case Lagged():
             return {"missed": event.missed}
 
 
-def told_usage(usages: list[Usage]) -> dict[str, Any]:
-    """Tokens of all members of all mindstorms of a request, as OpenAI tells them."""
+def usage_json(usages: list[Usage]) -> dict[str, Any]:
+    """Token counts over all mindstorms of a request, in OpenAI's format."""
     total = sum(usages, Usage())
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "prompt_tokens": total.prompt_tokens,
         "completion_tokens": total.completion_tokens,
         "total_tokens": total.tokens,
     }
     if total.cached_tokens is not None:
-        told["prompt_tokens_details"] = {"cached_tokens": total.cached_tokens}
-    return told
+        body["prompt_tokens_details"] = {"cached_tokens": total.cached_tokens}
+    return body
