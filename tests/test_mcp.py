@@ -49,7 +49,7 @@ async def test_a_tool_that_fails_is_an_error_and_the_next_call_works() -> None:
     ("options", "told"),
     [
         ({"tool": "shot"}, "has no tool 'shot'; it has shout, fail, two"),
-        ({"tool": "two"}, "say which `argument` takes the words: a, b"),
+        ({"tool": "two"}, "say which `argument` takes the text: a, b"),
         ({"tool": "two", "argument": "c", "arguments": {"a": "1"}}, "has no argument 'c'"),
     ],
 )
@@ -60,7 +60,7 @@ async def test_what_does_not_fit_the_server_is_told_when_it_is_opened(options: d
 
 
 async def test_a_server_that_cannot_be_started_is_unavailable() -> None:
-    with pytest.raises(ModelUnavailable, match="cannot be had"):
+    with pytest.raises(ModelUnavailable, match="is unavailable"):
         async with Mcp(tool="shout", command=("/nonexistent-program",)):
             pass
 

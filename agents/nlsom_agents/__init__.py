@@ -1,7 +1,7 @@
-"""The agents that come with nlsom: one file an agent, each named by entry point."""
+"""The agents that come with nlsom, one per file, each registered as an entry point."""
 
 import sys
 
-# On import, openvino sends a record of its use to its makers and starts a thread for it. Where this library
-# of theirs cannot be imported it does without; None here says so, before any of our modules imports openvino.
+# On import, openvino sends telemetry and starts a thread for it, unless this library cannot be imported.
+# None makes its import fail; set here, before any module of this package imports openvino.
 sys.modules.setdefault("openvino_telemetry", None)  # pyright: ignore[reportArgumentType]

@@ -1,4 +1,4 @@
-"""An agent that a language model speaks for."""
+"""An agent backed by a language model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nlsom.turn import Turn
 
 
 class Chat:
-    """A member with a language model as its mind. It is told of pictures, but does not see them.
+    """A member backed by a language model. Its prompts mention the pictures, but do not contain them.
 
     Args:
-        model: What completes its prompts.
-        temperature: 0 takes the likeliest token; members that share a model and are to differ need more.
+        model: Completes its prompts.
+        temperature: Sampling temperature; members that share a model need more than 0 to differ.
         top_p: Nucleus sampling.
         max_tokens: Longest reply in tokens; None leaves it to the form.
     """
@@ -48,7 +48,7 @@ class Chat:
         return prompt if self.sees else replace(prompt, images=())
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the model writes; in the turn's form, where the model's engine can constrain it."""
+        """Lets the model complete the turn's prompt, constrained to the turn's form if its engine can."""
         form = turn.form
         completion = await self.model.complete(
             self._prompt(turn), form=form, settings=self._settings, seed=turn.seed
@@ -66,7 +66,7 @@ class Chat:
         return said.model_copy(update={"answer": reading.answer, "ballot": reading.ballot})
 
     def cost(self, turn: Turn) -> Cost:
-        """One call; tokens by three bytes a token, which overstates, and the longest reply."""
+        """One call; at most the prompt's tokens (overestimated as 3 bytes each) plus the longest reply."""
         prompt = self._prompt(turn)
         pictures = 600 * len(prompt.images)
         longest = self._settings.max_tokens or turn.form.max_tokens

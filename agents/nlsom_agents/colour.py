@@ -1,4 +1,4 @@
-"""`colour`: an expert that names colours: of the thing a question names, of the background, of the whole."""
+"""`colour`: an expert that names the colours of things, of the background, and of the whole picture."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from nlsom_agents.sight.things import PHRASES, kind_of
 from nlsom_agents.sight.words import listed, mentions, tokens
 
 CENTRE: Box = (0.3, 0.3, 0.7, 0.7)
-INSIDE: Box = (0.15, 0.15, 0.85, 0.85)  # what is left of the picture is its border
-FOUND = 0.3  # from it on a thing is taken to be where the detector puts it
-HAS = 0.35  # from it on a thing has a colour
-HAS_NOT = 0.1  # below it a thing does not have it
+INSIDE: Box = (0.15, 0.15, 0.85, 0.85)  # the rest of the picture is its border
+FOUND = 0.3  # least detection score of a thing
+HAS = 0.35  # least share of a colour that a thing has
+HAS_NOT = 0.1  # a smaller share means that it does not have the colour
 
-# Parts of the picture that go by a name.
+# Parts of the picture by name.
 _PARTS: dict[str, Box] = {
     "sky": (0, 0, 1, 0.2),
     "ceiling": (0, 0, 1, 0.15),
     **dict.fromkeys(("ground", "floor", "road", "street", "grass", "court", "field"), (0, 0.75, 1, 1)),
     **dict.fromkeys(("picture", "image", "photo", "photograph", "scene"), (0, 0, 1, 1)),
 }
-# What a person wears, in shares of the person's box: of one seen from head to foot, and of a bust.
+# Where clothes are, as fractions of a person's box: of a whole figure, and of head and shoulders.
 _UPPER = "shirt jacket suit coat dress sweater top uniform jersey vest blouse"
 _LOWER = "pants trousers jeans shorts skirt"
 _HEAD = "hair hat cap helmet"
@@ -53,9 +53,9 @@ class Palette:
     """The colours of a picture, and the things in it.
 
     Attributes:
-        named: The name of each pixel's colour, as `nlsom_agents.sight.palette.name_pixels` gives them.
+        named: Each pixel's colour, from `nlsom_agents.sight.palette.name_pixels`.
         things: What the detector found.
-        aspect: The picture's width over its height.
+        aspect: Width of the picture divided by its height.
     """
 
     named: npt.NDArray[np.intp]
@@ -66,9 +66,9 @@ class Palette:
 class Colour(Expert[Palette]):
     """Names the colours of a picture, of its centre and border, and of things in it.
 
-    Of a thing that the detector finds, it takes the middle part of its box. Of a thing that is not found it
-    takes the middle of the picture, if that has one colour which the border has not; else it cannot tell.
-    Confidence is the colour's share of the part, times how sure it is that this is the right part.
+    For a thing that the detector finds, it looks at the middle of its box. For other things it looks at the
+    middle of the picture if that has one main colour which the border lacks; else it cannot tell. Its
+    confidence is the colour's share of that part, times the certainty that it is the right part.
     """
 
     @property
@@ -77,23 +77,23 @@ class Colour(Expert[Palette]):
         return f"colour/2 nanodet-g {digest_of(detector.WEIGHTS)}"
 
     async def view(self, media: MediaStore, image: Image) -> Palette:
-        """The colours and the things."""
+        """The colours of the picture and the things in it."""
         things = await detector.things_in(self.sight, media, image)
         named = await self.sight.look(media, image, "colours", name_pixels)
         return Palette(named, things, image.width / image.height)
 
     def introduce(self, view: Palette) -> Finding:
-        """The main colours of the whole, the middle and the border, and of the largest things."""
+        """The main colours of the whole, the centre and the border, and of the largest things."""
         return Finding(summary(view))
 
     def data(self, view: Palette) -> dict[str, JsonValue]:
-        """Shares of the colours."""
+        """Shares of the colours in the whole picture and its centre."""
         whole: dict[str, JsonValue] = dict(shares(view.named))
         middle: dict[str, JsonValue] = dict(shares(view.named, CENTRE))
         return {"whole": whole, "centre": middle}
 
     def answer(self, view: Palette, question: Question, options: Sequence[str]) -> Finding:
-        """Answers what colour something is, and whether it has a colour; else it cannot tell."""
+        """Answers what colour something is, and whether it has a colour; other questions it cannot tell."""
         asked = colours_named(question.text)
         wants_name = question.sort == "colour"
         yes_or_no = re.match(r"\W*(?:is|are|does|do)\b", question.text, re.I)
@@ -103,7 +103,7 @@ class Colour(Expert[Palette]):
         if region is None:
             return cannot_tell(summary(view), what="what part of the picture is meant")
         where, found, sure = region
-        text = f"{where[0].upper()}{where[1:]} is {_told(found)}."
+        text = f"{where[0].upper()}{where[1:]} is {_listed(found)}."
         if yes_or_no and asked:
             return _has(text, found, asked, sure)
         if options:
@@ -118,17 +118,18 @@ def summary(view: Palette) -> str:
     """The colours of a picture, in sentences."""
     whole, middle = shares(view.named), shares(view.named, CENTRE)
     border = shares(view.named, INSIDE, outside=True)
-    text = f"Main colours: {_told(whole)}. The centre is {_told(middle)}, the border {_told(border)}."
+    text = f"Main colours: {_listed(whole)}. The centre is {_listed(middle)}, the border {_listed(border)}."
     seen = [thing for thing in view.things if thing.score >= 0.45]
     largest = sorted(seen, key=lambda thing: -thing.area)[:3]
-    told = [
-        f"the {thing.name} {place(thing)} is {_told(shares(view.named, _middle(thing)))}" for thing in largest
+    things = [
+        f"the {thing.name} {place(thing)} is {_listed(shares(view.named, _middle(thing)))}"
+        for thing in largest
     ]
-    return f"{text} By things: {'; '.join(told)}." if told else text
+    return f"{text} By things: {'; '.join(things)}." if things else text
 
 
 def _region(view: Palette, question: Question) -> tuple[str, Shares, float] | None:
-    """The part that is meant: what it is called, its colours, how sure it is that it is the right one."""
+    """The part that a question means: its name, its colours, and the certainty that it is the right one."""
     said = [token for token in question.said if token not in colours_named(question.text)]
     if "background" in said or "wall" in said:
         return "the border of the picture", shares(view.named, INSIDE, outside=True), 0.7
@@ -155,9 +156,9 @@ def _region(view: Palette, question: Question) -> tuple[str, Shares, float] | No
 
 
 def _things(view: Palette, question: Question, subject: tuple[str, ...]) -> tuple[list[Thing], bool]:
-    """The things that the subject of a question may mean, and whether it is clear which.
+    """The things that a question's subject may mean, and whether it is clear which.
 
-    It is not, where the question says more than the detector can tell and there is more than one such thing.
+    It is unclear if there are several, and the question has details that the detector cannot check.
     """
     wanted = kind_of(subject)
     if wanted is None:
@@ -169,7 +170,7 @@ def _things(view: Palette, question: Question, subject: tuple[str, ...]) -> tupl
 
 
 def _worn(view: Palette, said: Sequence[str]) -> tuple[str, Shares, float] | None:
-    """The part of the largest person where a piece of clothing that is named would be."""
+    """The part of the largest person where the clothing that the question names would be."""
     people = [thing for thing in view.things if thing.name == "person" and thing.score >= FOUND]
     if not people:
         return None
@@ -208,7 +209,7 @@ def _has(text: str, found: Shares, asked: Sequence[str], sure: float) -> Finding
 
 
 def _choose(text: str, found: Shares, options: Sequence[str], sure: float) -> Finding:
-    """The option whose colours have the largest share; each of several colours has to be there."""
+    """The option whose colours have the largest share; all colours of an option must be present."""
     fits: dict[str, float] = {}
     for option in options:
         names = colours_named(option)
@@ -223,16 +224,16 @@ def _choose(text: str, found: Shares, options: Sequence[str], sure: float) -> Fi
 
 
 def _main(found: Shares) -> list[str]:
-    """The one colour that a part has, or the two; nothing where it has many."""
+    """The one or two main colours of a part; empty if it has many."""
     (first, most), *others = found.items()
     if most < 0.3:
         return []
     return [first, others[0][0]] if others and others[0][1] >= max(0.25, 0.6 * most) else [first]
 
 
-def _told(found: Shares) -> str:
-    told = [f"{name} ({100 * share:.0f} %)" for name, share in found.items() if share >= 0.1]
-    return listed(told[:4]) or "of many colours"
+def _listed(found: Shares) -> str:
+    colours = [f"{name} ({100 * share:.0f} %)" for name, share in found.items() if share >= 0.1]
+    return listed(colours[:4]) or "of many colours"
 
 
 def _middle(thing: Thing) -> Box:

@@ -1,4 +1,4 @@
-"""`detect`: an expert that finds, counts and places things of eighty kinds (NanoDet-g, COCO)."""
+"""`detect`: an expert that finds, counts and locates things of eighty kinds (NanoDet-g, COCO)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from nlsom_agents.sight.runtime import digest_of
 from nlsom_agents.sight.things import EASILY_MISSED, GROUPS, KINDS, PHRASES, Kind, kind_of
 from nlsom_agents.sight.words import a, count_of, listed, mentions, number, plural, tokens
 
-HINT = detector.LEAST  # under it a thing is taken to be absent, from it on at least doubtful
-SEEN = 0.3  # from it on a thing is there when it is asked for
-COUNTED = 0.4  # from it on a box counts
-SURE = 0.45  # under it a thing that nobody asked for is said with "perhaps"
-CONFIDENT = 0.6
-ABSENT = 0.75  # confidence that a kind that is not seen is not there
+# Least detection scores:
+HINT = detector.LEAST  # of a doubtful thing
+SEEN = 0.3  # of a thing that is there, if a question asks for it
+COUNTED = 0.4  # of a thing that counts
+SURE = 0.45  # of a thing that is mentioned unasked without "perhaps"
+CONFIDENT = 0.6  # of a thing that is mentioned as confident
+
+ABSENT = 0.75  # confidence that a kind that is not seen is absent
 
 Things = tuple[Thing, ...]
 
 
 class Detect(Expert[Things]):
-    """Finds things of the eighty kinds of COCO, counts them and says where they are.
+    """Finds things of COCO's eighty kinds, counts them and says where they are.
 
-    How sure it is: a thing that is seen with score s is there with confidence 0.5 + s / 2; a kind that is
-    not seen at all (no score of 0.25) is absent with confidence 0.75 if it is not one of those that are
-    easily missed, and of those it cannot tell. A word that is narrower than the kind (woman, kitten) halves
-    the confidence. On 226 questions "Is there a …?" over 42 photographs of COCO, half of them to be answered
-    by yes, it answered 144, 135 of them rightly.
+    Its confidence: 0.5 + s / 2 that a thing detected with score s is there; 0.75 that a kind without any
+    detection (score of 0.25 or more) is absent, except for kinds that are easily missed, of which it cannot
+    tell. A word narrower than the kind (woman, kitten) halves the confidence. Of 226 questions "Is there
+    a …?" over 42 photographs of COCO, half of them with the answer yes, it answered 144, and 135 correctly.
     """
 
     @property
@@ -44,15 +45,15 @@ class Detect(Expert[Things]):
         return f"detect/2 nanodet-g {digest_of(detector.WEIGHTS)}"
 
     async def view(self, media: MediaStore, image: Image) -> Things:
-        """All things from the lowest score that may matter, the most certain first."""
+        """All things with a score of at least `HINT`, highest first."""
         return await detector.things_in(self.sight, media, image)
 
     def introduce(self, view: Things) -> Finding:
-        """All that is seen: the sure, the doubtful as such, and what kinds are absent."""
+        """All things that are seen, doubtful ones marked as such, and main kinds that are absent."""
         return Finding(summary(view))
 
     def data(self, view: Things) -> dict[str, JsonValue]:
-        """Boxes in shares of width and height: left, top, right, bottom."""
+        """Things with their boxes: left, top, right, bottom as fractions of width and height."""
         boxes: list[JsonValue] = [
             {"name": t.name, "score": t.score, "box": [t.left, t.top, t.right, t.bottom]}
             for t in view
@@ -61,7 +62,7 @@ class Detect(Expert[Things]):
         return {"things": boxes}
 
     def answer(self, view: Things, question: Question, options: Sequence[str]) -> Finding:
-        """Answers how many, whether there is, where, and what; for the things it knows."""
+        """Answers how many, whether, where and what, for the kinds that it knows."""
         match question.sort:
             case "count":
                 return _count(view, question)
@@ -109,7 +110,7 @@ def _count(view: Things, question: Question) -> Finding:
         )
     word, kind, qualified = wanted
     found, doubtful = _of(view, kind, COUNTED), _of(view, kind, HINT)
-    text = _told(word, kind, found, view)
+    text = _seen(word, kind, found, view)
     if qualified:
         return Finding(f"{text} Which of them are meant I cannot tell.")
     if not doubtful:
@@ -152,7 +153,7 @@ def _one_presence(view: Things, word: str) -> Finding:
     kind = KINDS[word]
     found, doubtful = _of(view, kind, SEEN), _of(view, kind, HINT)
     if found:
-        return Finding(_told(word, kind, found, view), "yes", _halved(_sure(found[0]), kind))
+        return Finding(_seen(word, kind, found, view), "yes", _halved(_sure(found[0]), kind))
     if doubtful:
         return Finding(f"I am too unsure whether there is {a(word)}.")
     return _absent(word, kind, "no")
@@ -167,7 +168,7 @@ def _where(view: Things, question: Question, options: Sequence[str]) -> Finding:
     found = _of(view, kind, SEEN)
     if not found:
         return cannot_tell(f"I see no {word}.", what=f"where the {word} is")
-    text = _told(word, kind, found, view)
+    text = _seen(word, kind, found, view)
     if set(question.rest) - set(tokens(word)) - {"left", "right", "or", "corner", "part"}:
         return Finding(text)
     largest = max(found, key=lambda thing: thing.area)
@@ -179,7 +180,7 @@ def _where(view: Things, question: Question, options: Sequence[str]) -> Finding:
 
 
 def _what(view: Things, question: Question) -> Finding:
-    """`What animal is this?`: the things of a group of kinds."""
+    """Answers `What animal is this?`: the things of a group of kinds."""
     named = [mention.phrase for mention in mentions(question.said, PHRASES) if mention.phrase in GROUPS]
     if not named or not question.plain:
         return cannot_tell(_named(view, question))
@@ -191,7 +192,7 @@ def _what(view: Things, question: Question) -> Finding:
 
 
 def _choose(view: Things, question: Question, options: Sequence[str]) -> Finding:
-    """The option that is seen best, where no other is seen nearly as well and looking is all it takes."""
+    """The option that is seen best, if no other is close and the question can be answered by looking."""
     scores: dict[str, float] = {}
     for option in options:
         kind = KINDS.get(PHRASES.get(bare(option), ""))
@@ -211,7 +212,7 @@ def _of(view: Things, kind: Kind, least: float) -> Things:
 
 
 def _by_name(view: Things, least: float) -> dict[str, list[Thing]]:
-    """Things by their name, in the order of their best."""
+    """Things by name, in the order of each name's best score."""
     found: dict[str, list[Thing]] = {}
     for thing in view:
         if thing.score >= least:
@@ -235,8 +236,8 @@ def _halved(confidence: float, kind: Kind) -> float:
     return confidence if kind.exact else confidence / 2
 
 
-def _told(word: str, kind: Kind, found: Things, view: Things) -> str:
-    """What is seen of a kind that was asked for, with the doubtful beside it."""
+def _seen(word: str, kind: Kind, found: Things, view: Things) -> str:
+    """What is seen of a kind that was asked for, doubtful things included."""
     if not found:
         return (
             f"Perhaps {listed([_counted(*item) for item in _by_name(_of(view, kind, HINT), HINT).items()])}."
@@ -262,14 +263,14 @@ def _absent(word: str, kind: Kind, answer: str) -> Finding:
 
 
 def _named(view: Things, question: Question) -> str:
-    """What is seen of the things that a question names; of everything where it names none that is known."""
-    told: list[str] = []
+    """What is seen of the things that a question names; a summary if it names no known thing."""
+    sentences: list[str] = []
     for mention in mentions(question.said, PHRASES):
         if mention.phrase == "orange" and question.sort == "colour":
             continue
         kind = KINDS[mention.phrase]
         found = _of(view, kind, COUNTED) or _of(view, kind, SEEN)
-        sentence = _told(mention.phrase, kind, found, view) if found else _none(mention.phrase, kind)
-        if sentence not in told:
-            told.append(sentence)
-    return " ".join(told) or summary(view)
+        sentence = _seen(mention.phrase, kind, found, view) if found else _none(mention.phrase, kind)
+        if sentence not in sentences:
+            sentences.append(sentence)
+    return " ".join(sentences) or summary(view)

@@ -1,4 +1,4 @@
-"""An agent that a person speaks for."""
+"""An agent whose answers a person gives."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nlsom.turn import Turn
 
 
 class Human:
-    """A member whose answers a person types, wherever the society runs.
+    """A member whose answers a person types: in the terminal, or through the server's API or page.
 
     Args:
-        seconds: How long the person has for a turn; without it, as long as the mindstorm may take.
+        seconds: How long the person has for a turn; None for as long as the mindstorm lasts.
     """
 
     identity = "human/1"
@@ -24,13 +24,15 @@ class Human:
         self._seconds = seconds
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the person says; the scheduler reads it in the turn's form.
+        """Waits for the person's answer, which the scheduler then parses in the turn's form.
 
         Raises:
-            Unavailable: The society runs where nobody can be asked.
-            DeadlineExceeded: Nothing was said in time.
+            Unavailable: The society runs without a terminal or server to ask a person.
+            DeadlineExceeded: There was no answer in time.
         """
         if self.answers is None:
-            raise Unavailable("nobody can be asked here: run the society by `nlsom ask` or `nlsom serve`")
+            raise Unavailable(
+                "a person cannot be asked here: run the society by `nlsom ask` or `nlsom serve`"
+            )
         text = (await self.answers.ask(turn, seconds=self._seconds)).strip()
         return Said.words(text) if text else None

@@ -1,4 +1,4 @@
-"""OpenVINO, as everything in this process comes to it."""
+"""Loads OpenVINO safely, and compiles models with it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ _FIRST = threading.Lock()
 
 
 def openvino_for(what: str) -> Any:
-    """OpenVINO, once it has met NumPy in one thread alone.
+    """Imports OpenVINO, and makes its first use of NumPy in one thread alone.
 
-    When two threads use them together for the first time, its binding fills a static that one of them guards
-    while it waits for the interpreter's lock, which the other holds while it waits for the guard: both hang
-    for ever, and with them every other thread.
+    If two threads make that first use, they deadlock: one holds the guard of a static variable in OpenVINO's
+    binding and waits for the GIL, the other holds the GIL and waits for the guard.
 
     Args:
-        what: What it is for, in the words of an error.
+        what: What it is needed for, for the error message.
 
     Raises:
         ExtraMissing: OpenVINO is not installed.
@@ -36,7 +35,7 @@ def openvino_for(what: str) -> Any:
 
 
 def compiled(file: Path, what: str) -> Any:
-    """A model in ONNX, compiled for this machine's CPU.
+    """Compiles an ONNX model for this machine's CPU.
 
     Raises:
         ExtraMissing: OpenVINO is not installed.

@@ -1,4 +1,4 @@
-"""A tool of an MCP server as a member, by the official SDK."""
+"""A tool of an MCP server as a member, through the official SDK."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
 class Mcp:
     """A member that is a tool of an MCP server, over stdio or HTTP.
 
-    It is called with what was said last of all that its seat hears, or with the question, as `argument`. A
-    tool that does not say that it only reads, or that calling it twice changes nothing more, counts as one
-    with effects: it is never silently called again.
+    The tool is called with the last message that the member hears, or else the question. A tool that is not
+    declared read-only or idempotent counts as one with effects: its calls are never silently repeated.
 
     Args:
         tool: Name of the tool.
         command: The server's program and its arguments; it runs while the society is open.
-        url: Instead, where a server listens: `http://HOST:PORT/mcp`.
-        argument: The tool's argument that takes the words; by default its only one that is required.
+        url: Instead of `command`, the URL of a running server: `http://HOST:PORT/mcp`.
+        argument: The tool's argument for the text; by default its only required one.
         arguments: Other arguments, the same in every call.
-        env: Variables of the program, beside the few that it inherits.
+        env: Environment variables of the program, in addition to the few that it inherits.
         seconds: How long a call may take.
     """
 
@@ -61,21 +60,21 @@ class Mcp:
 
     @property
     def identity(self) -> str:
-        """The tool as its server describes it, and the fixed arguments; never where the server is."""
+        """The tool as its server describes it, and the fixed arguments; not the server's address."""
         fixed = json.dumps(self._arguments, sort_keys=True)
         return f"mcp/1 {self._tool} {self._argument} {fixed} {self._described}"
 
     async def __aenter__(self) -> Self:
-        """Connects, and looks whether the server has the tool.
+        """Connects to the server and checks that it has the tool.
 
         Raises:
             ExtraMissing: The SDK is not installed.
             ModelUnavailable: The server cannot be started or reached.
-            UsageError: It has no such tool, or the tool no such argument.
+            UsageError: The server has no such tool, or the tool no such argument.
         """
         self._closing.clear()
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # The SDK wants to be left by the task that entered it: this one.
+        # The SDK's context managers must be exited by the task that entered them, so this task does both.
         self._serving = asyncio.create_task(self._serve(ready), name=f"MCP tool {self._tool}")
         try:
             await ready
@@ -89,19 +88,19 @@ class Mcp:
         if serving is not None:
             self._closing.set()
             if self._client is None:
-                serving.cancel()  # it is still connecting, or over
+                serving.cancel()  # still connecting, or ended
             await asyncio.wait([serving])
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the tool returns: its texts, and its structured value as data.
+        """Calls the tool; says its texts, with its structured value as data.
 
         Raises:
-            ModelError: The tool says that it failed.
-            ModelUnavailable: The server is gone.
+            ModelError: The tool reports an error.
+            ModelUnavailable: The server has disconnected.
             TimeoutError: The tool did not answer within `seconds`.
         """
         if self._client is None:
-            raise ModelUnavailable(f"the server of MCP tool {self._tool!r} is gone")
+            raise ModelUnavailable(f"the server of MCP tool {self._tool!r} has disconnected")
         assert self._argument is not None
         given: dict[str, Any] = {**self._arguments, self._argument: asked(turn)}
         async with asyncio.timeout(self._seconds):
@@ -115,25 +114,25 @@ class Mcp:
         try:
             client = _client(self._command, self._url, self._env)
             async with client:
-                self._take(await _find(client, self._tool))
+                self._check(await _find(client, self._tool))
                 self._client = client
                 ready.set_result(None)
                 await self._closing.wait()
         except Exception as error:  # noqa: BLE001
-            # Whatever the SDK raises, alone or in a group: whoever waits is told what it means.
+            # The SDK may raise anything, alone or in a group; `__aenter__` waits for `ready`.
             if not ready.done():
-                ready.set_exception(_told(error, self._tool))
+                ready.set_exception(_translated(error, self._tool))
         finally:
             self._client = None
 
-    def _take(self, tool: ServersTool) -> None:
+    def _check(self, tool: ServersTool) -> None:
         schema = tool.input_schema
         known: list[str] = list(schema.get("properties", {}))
         open_ones = [name for name in schema.get("required", ()) if name not in self._arguments]
         if self._argument is None:
             if len(open_ones) != 1:
                 names = ", ".join(known) or "it has none"
-                raise UsageError(f"MCP tool {self._tool!r}: say which `argument` takes the words: {names}")
+                raise UsageError(f"MCP tool {self._tool!r}: say which `argument` takes the text: {names}")
             self._argument = str(open_ones[0])
         for name in (self._argument, *self._arguments):
             if name not in known:
@@ -169,10 +168,12 @@ async def _find(client: Client, name: str) -> ServersTool:
             raise UsageError(f"the MCP server has no tool {name!r}; it has {', '.join(names) or 'none'}")
 
 
-def _told(error: Exception, tool: str) -> Exception:
-    """An error of ours as it is; any other as a server that cannot be reached, by its innermost cause."""
+def _translated(error: Exception, tool: str) -> Exception:
+    """Errors of nlsom unchanged; others as `ModelUnavailable`, described by the innermost cause."""
     while isinstance(error, ExceptionGroup):
         error = cast("ExceptionGroup[Exception]", error).exceptions[0]
     if isinstance(error, UsageError | ExtraMissing):
         return error
-    return ModelUnavailable(f"the server of MCP tool {tool!r} cannot be had: {type(error).__name__}: {error}")
+    return ModelUnavailable(
+        f"the server of MCP tool {tool!r} is unavailable: {type(error).__name__}: {error}"
+    )

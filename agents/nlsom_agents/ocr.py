@@ -18,14 +18,14 @@ from nlsom_agents.sight.words import ORDINALS, count_of, tokens
 
 Lines = tuple[Line, ...]
 
-NOTHING = 0.75  # confidence that there is no text where none was read
-TOLD = 40  # so many lines are told at most
+NOTHING = 0.75  # confidence that there is no text if none was read
+MOST_LINES = 40  # most lines in an answer
 
 _SAYS = r"\b(?:says?|reads?|written|writing|text|inscription|spells?|spelled|print(?:ed)?|words?)\b"
 
 
 class Ocr(Expert[Lines]):
-    """Reads print and signs, line by line; confidence is the reader's, of the least certain line used."""
+    """Reads printed text line by line; its confidence is that of the least certain line used."""
 
     def __init__(self, *, sight: Sight | None = None) -> None:
         super().__init__(sight=sight)
@@ -33,7 +33,7 @@ class Ocr(Expert[Lines]):
 
     @property
     def identity(self) -> str:
-        """Name, version and the version of rapidocr, which brings the weights.
+        """Name, version, and the version of rapidocr, which contains the weights.
 
         Raises:
             ExtraMissing: rapidocr is not installed.
@@ -45,11 +45,11 @@ class Ocr(Expert[Lines]):
         return await self.sight.look(media, image, "text", self._reader.read)
 
     def introduce(self, view: Lines) -> Finding:
-        """All text that is read."""
+        """All text in the picture."""
         return Finding(summary(view))
 
     def data(self, view: Lines) -> dict[str, JsonValue]:
-        """Lines with boxes in shares of width and height: left, top, right, bottom."""
+        """Lines with their boxes: left, top, right, bottom as fractions of width and height."""
         lines: list[JsonValue] = [
             {"text": line.text, "score": line.score, "box": [line.left, line.top, line.right, line.bottom]}
             for line in view
@@ -57,7 +57,7 @@ class Ocr(Expert[Lines]):
         return {"lines": lines}
 
     def answer(self, view: Lines, question: Question, options: Sequence[str]) -> Finding:
-        """Answers what is written, also line by line, and which of the choices is."""
+        """Answers what is written (all, a line, a number), whether there is text, and which option is."""
         text = question.text.casefold()
         about = re.search(r"\b(?:text|writing|written|words?|letters?|lines?)\b", text)
         if about and question.sort == "count":
@@ -75,20 +75,20 @@ class Ocr(Expert[Lines]):
         if re.search(r"\bnumbers?\b", text):
             return _number(view)
         said = re.search(_SAYS, text) is not None
-        if len(view) == 1 or (said and len(view) <= TOLD):
+        if len(view) == 1 or (said and len(view) <= MOST_LINES):
             return Finding(
                 summary(view), " ".join(line.text for line in view), min(line.score for line in view)
             )
         return Finding(f"{summary(view)} Which of it is meant I cannot tell.")
 
 
-def summary(view: Lines, *, most: int = TOLD) -> str:
-    """The lines, quoted; no more than `most`."""
+def summary(view: Lines, *, most: int = MOST_LINES) -> str:
+    """The lines, quoted; at most `most` of them."""
     if not view:
         return "I read no text in the picture."
-    told = " / ".join(line.text for line in view[:most])
+    lines = " / ".join(line.text for line in view[:most])
     more = f" (and {count_of(len(view) - most, 'more line')})" if len(view) > most else ""
-    return f'I read: "{told}"{more}.'
+    return f'I read: "{lines}"{more}.'
 
 
 def _count(view: Lines, text: str) -> Finding:
@@ -101,7 +101,7 @@ def _count(view: Lines, text: str) -> Finding:
 
 
 def _is_there(view: Lines, question: Question) -> Finding:
-    """Whether there is text; where certain text or a certain place is asked for, only that there is none."""
+    """Whether there is text. For a certain text or place, it can only tell if there is no text at all."""
     if not view:
         return Finding("I read no text in the picture.", "no", NOTHING)
     more = set(question.rest + question.asked) - {
@@ -113,7 +113,7 @@ def _is_there(view: Lines, question: Question) -> Finding:
 
 
 def _line(view: Lines, text: str) -> Finding | None:
-    """`What does the first line say?`, `the last line`, `line 3`."""
+    """Answers for one line: `What does the first line say?`, `the last line`, `line 3`."""
     found = re.search(rf"\b({'|'.join(ORDINALS)}|last|top|bottom) (?:line|row)\b|\bline (\d+)\b", text)
     if found is None:
         return None
@@ -139,9 +139,9 @@ def _number(view: Lines) -> Finding:
 
 
 def _choose(view: Lines, options: Sequence[str], *, asked: bool) -> Finding:
-    """The one option that is written in the picture; of two where one holds the other, the longer.
+    """The one option that is written in the picture; of two that contain each other, the longer one.
 
-    Surer where the question asks for what is written than where it asks for something else.
+    The confidence is higher if the question asks for what is written (`asked`).
     """
     said = f" {' '.join(word for line in view for word in tokens(line.text))} "
     there = {option: f" {' '.join(tokens(option))} " for option in options}

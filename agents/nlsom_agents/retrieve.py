@@ -1,4 +1,4 @@
-"""An agent that finds passages in a folder of texts."""
+"""An agent that retrieves passages from a folder of texts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WORDS = 120
-"""Longest passage; the model of sentence vectors reads about twice as many tokens."""
+"""Longest passage in words; the sentence model reads about twice as many tokens."""
 ENDINGS = (".txt", ".md", ".rst")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a text: its file, below the folder; its first line, from 1; its words."""
+    """A passage: its file, relative to the folder; its first line, from 1; its text."""
 
     source: str
     line: int
@@ -37,14 +37,14 @@ class Passage:
 
 
 class Retrieve:
-    """A member that answers with those passages of a folder that are most like what is asked; with sources.
+    """A member that answers with the passages of a folder most similar to the query, and their sources.
 
-    What is asked is the question, and what was said last of all that its seat hears.
+    The query is the question and the last message it hears.
 
     Args:
-        folder: Of texts (.txt, .md, .rst), beside the society's file; read when the society is opened.
-        top: How many passages it says.
-        least: Passages less like the question than this cosine are left out.
+        folder: Texts (.txt, .md, .rst), relative to the society's file; read when the society is opened.
+        top: Most passages per answer.
+        least: Least cosine similarity of a passage to the query.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class Retrieve:
         self.model = Sentences()
         self._folder, self._top, self._least = beside(Path(folder)), top, least
         if not self._folder.is_dir():
-            raise UsageError(f"there is no folder {str(self._folder)!r} of texts to look in")
+            raise UsageError(f"there is no folder {str(self._folder)!r} to retrieve texts from")
         self._passages: list[Passage] = []
         self._vectors: NDArray[np.float32] | None = None
 
     @property
     def identity(self) -> str:
-        """The model, the parameters and a digest of all passages; never the folder."""
-        told = hashlib.sha256("\x1f".join(f"{p.source}:{p.line}:{p.text}" for p in self._passages).encode())
-        return f"retrieve/1 {MODEL} {told.hexdigest()} {self._top} {self._least}"
+        """Model, digest of all passages, and parameters; not the folder's path."""
+        digest = hashlib.sha256("\x1f".join(f"{p.source}:{p.line}:{p.text}" for p in self._passages).encode())
+        return f"retrieve/1 {MODEL} {digest.hexdigest()} {self._top} {self._least}"
 
     async def __aenter__(self) -> Self:
         self._passages = await asyncio.to_thread(passages, self._folder)
@@ -76,7 +76,7 @@ class Retrieve:
         self._vectors = None
 
     async def speak(self, turn: Turn) -> Said | None:
-        """The passages, the likest first, each after its source; nothing where none is like it."""
+        """Says the passages, most similar first, each after its source; None if none is similar enough."""
         if self._vectors is None or not self._passages:
             return None
         heard = asked(turn)
@@ -97,7 +97,7 @@ class Retrieve:
 
 
 def passages(folder: Path) -> list[Passage]:
-    """All passages below a folder: paragraphs, long ones cut between sentences.
+    """All passages below a folder: paragraphs, split between sentences if they are long.
 
     Raises:
         UsageError: A file is not UTF-8 text.
@@ -116,7 +116,7 @@ def passages(folder: Path) -> list[Passage]:
 
 
 def _pieces(paragraph: str) -> list[str]:
-    """Of at most `WORDS` words, cut between sentences where that can be."""
+    """Splits a paragraph into pieces of at most `WORDS` words, between sentences if possible."""
     pieces: list[str] = []
     for sentence in re.split(r"(?<=[.!?])\s+", paragraph):
         words = sentence.split()

@@ -1,4 +1,4 @@
-"""An agent that says fixed lines: for trying out a society's program before models are paid for."""
+"""An agent that says fixed lines, to try out a society without models."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nlsom.turn import Turn
 
 
 class Script:
-    """Says its lines in order, one a round of each phase; after the last it repeats the last.
+    """Says its lines in order, one per round of each phase, and then repeats the last.
 
     Args:
-        says: The lines; one for all phases, or, by phase label, one for each.
+        says: The lines for all phases, or a mapping from phase labels to lines.
     """
 
     def __init__(self, *, says: str | Sequence[str] | dict[str, str | list[str]]) -> None:
@@ -20,7 +20,7 @@ class Script:
         self.identity = f"script/1 {says!r}"
 
     async def speak(self, turn: Turn) -> Said | None:
-        """The line for this phase and round; None where there is none for the phase."""
+        """Says the line for this phase and round; None if the phase has none."""
         says = self._says
         if isinstance(says, dict):
             says = says.get(turn.phase.partition("#")[0], ())

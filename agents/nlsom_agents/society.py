@@ -1,4 +1,4 @@
-"""A society as a member of another."""
+"""A society as a member of another society."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from nlsom.turn import Turn
 
 
 class Nested:
-    """A member that is a society: asked to speak, it holds a mindstorm of its own.
+    """A member that is a society: for each turn it holds a mindstorm of its own.
 
-    It is asked the question of its parent's task, with what its seat hears and is asked as context, and with
-    the options of the form, if there are any, as choices. What it spends counts for its parent, out of the
-    parent's budget. Who abstained in it, and how the votes fell, stand in its message as data.
+    The inner task has the outer task's question, what the member hears and is asked as context, and the
+    form's options as choices. What it spends counts towards the outer society's budget. Its message carries
+    the tally and the abstentions as data.
 
     Args:
-        society: The name of an installed society, or the path of a file, beside the file of the parent.
-        models: Fills models of that society, by key: `URL[#MODEL]`, or the name of an embedded model.
+        society: Name of an installed society, or path of a file, relative to the outer society's file.
+        models: Sets models of that society by key: `URL[#MODEL]`, or the name of an embedded model.
         set: Overrides in its file, `dotted.key=value`.
     """
 
@@ -33,7 +33,7 @@ class Nested:
 
     @property
     def identity(self) -> str:
-        """The digest of the whole society: its members, models, prompts and phases."""
+        """The digest of the whole society: members, models, prompts and phases."""
         return f"society/1 {self.society.program.digest}"
 
     async def __aenter__(self) -> Self:
@@ -44,11 +44,7 @@ class Nested:
         await self.society.__aexit__(*error)
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What its verdict is.
-
-        Raises:
-            NoVerdict: The society came to none.
-        """
+        """Holds a mindstorm and says its verdict; without one, a message with `why`."""
         society, form = self.society, turn.form
         choices: Sequence[str] = getattr(form, "options", ())
         if form.kind == "yes_no":
@@ -62,7 +58,7 @@ class Nested:
             extra=turn.task.extra,
         )
         verdict = await society.ask(task, seed=turn.seed)
-        told: dict[str, JsonValue] = {
+        data: dict[str, JsonValue] = {
             "society": society.name,
             "tally": {**verdict.tally},
             "abstained": [
@@ -76,10 +72,10 @@ class Nested:
             why = f"no verdict of {society.name}: " + (
                 f"tied between {', '.join(verdict.tied)}" if verdict.tied else "nobody gave an answer"
             )
-            return Said(parts=(Data(value=told),), why=why, usage=usage)
+            return Said(parts=(Data(value=data),), why=why, usage=usage)
         reading = form.read(verdict.answer)
         return Said(
-            parts=(Text(text=verdict.answer), Data(value=told)),
+            parts=(Text(text=verdict.answer), Data(value=data)),
             answer=verdict.answer if form.kind == "text" else reading.answer,
             ballot=reading.ballot,
             confidence=verdict.confidence,

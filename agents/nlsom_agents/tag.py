@@ -15,17 +15,18 @@ from nlsom_agents.sight.question import Question
 from nlsom_agents.sight.runtime import Floats, digest_of
 from nlsom_agents.sight.words import a, listed, mentions
 
-TOLD = 0.45  # from it on something is said plainly
-PERHAPS = 0.3  # from it on something is said with "perhaps"
-BESIDE = 0.15  # from it on a class is named beside the likeliest, and an option can be voted for
-AHEAD = 2.0  # an option is voted for if it is so many times as likely as the next
+# Least probabilities:
+CERTAIN = 0.45  # to state something plainly
+PERHAPS = 0.3  # to state it with "perhaps"
+POSSIBLE = 0.15  # to name a class beside the likeliest, or vote for an option
+AHEAD = 2.0  # how many times as likely as the next an option must be to vote for it
 
 
 class Tag(Expert[Floats]):
-    """Names what a picture shows as a whole, out of 1,000 classes and the common nouns that hold them.
+    """Names what a picture shows as a whole, out of 1,000 classes and common nouns that group them.
 
-    Confidence is the model's probability. It says that something is there, never that it is not: what is
-    small or in the background has no say in what the whole looks like.
+    Its confidence is the model's probability. It may say that something is there, never that it is absent,
+    since small or distant things hardly affect how the whole picture is classified.
     """
 
     @property
@@ -38,7 +39,7 @@ class Tag(Expert[Floats]):
         return await self.sight.look(media, image, "tag", lambda picture: tagger.tag(self.sight, picture))
 
     def introduce(self, view: Floats) -> Finding:
-        """What the picture looks like, in common nouns and in particular."""
+        """What the picture looks like: a common noun and the likeliest classes."""
         return Finding(summary(view))
 
     def data(self, view: Floats) -> dict[str, JsonValue]:
@@ -46,7 +47,7 @@ class Tag(Expert[Floats]):
         return {"tags": [{"name": name, "probability": share} for name, share in _top(view, 5)]}
 
     def answer(self, view: Floats, question: Question, options: Sequence[str]) -> Finding:
-        """Answers what it is and whether it is there; for other questions, says how likely the named is."""
+        """Answers what it is and whether it is there; otherwise says how likely the things named are."""
         match question.sort:
             case "presence":
                 return _presence(view, question)
@@ -54,7 +55,7 @@ class Tag(Expert[Floats]):
                 return _choose(view, question, options)
             case "all":
                 noun, share = _likeliest(view)
-                return Finding(summary(view), noun, share) if share >= TOLD else Finding(summary(view))
+                return Finding(summary(view), noun, share) if share >= CERTAIN else Finding(summary(view))
             case "what":
                 return _what(view, question)
             case _:
@@ -66,9 +67,11 @@ def summary(view: Floats) -> str:
     noun, share = _likeliest(view)
     if share < PERHAPS:
         return "As a whole the picture looks like nothing that I know."
-    looks = "looks like" if share >= TOLD else "perhaps shows"
+    looks = "looks like" if share >= CERTAIN else "perhaps shows"
     text = f"As a whole the picture {looks} {a(noun)} ({_percent(share)})."
-    named = [f"{name} ({_percent(part)})" for name, part in _top(view, 3) if part >= BESIDE and name != noun]
+    named = [
+        f"{name} ({_percent(part)})" for name, part in _top(view, 3) if part >= POSSIBLE and name != noun
+    ]
     return f"{text} Most like: {', '.join(named)}." if named else text
 
 
@@ -76,7 +79,7 @@ def _presence(view: Floats, question: Question) -> Finding:
     named = [mention.phrase for mention in mentions(question.asked, tagger.phrases())]
     if not named:
         return cannot_tell(summary(view))
-    text = _told(view, named)
+    text = _probabilities(view, named)
     share = _share(view, named[0])
     if tagger.phrases().get(question.asked) and share >= 0.5:
         return Finding(text, "yes", share * (0.7 if question.rest else 1.0))
@@ -90,21 +93,21 @@ def _choose(view: Floats, question: Question, options: Sequence[str]) -> Finding
     ranked = sorted(shares, key=lambda option: -shares[option])
     text = f"Of the choices: {', '.join(f'{option} {_percent(shares[option])}' for option in ranked)}."
     next_best = shares[ranked[1]] if len(ranked) > 1 else 0.0
-    if not question.plain or shares[ranked[0]] < BESIDE or shares[ranked[0]] < AHEAD * next_best:
+    if not question.plain or shares[ranked[0]] < POSSIBLE or shares[ranked[0]] < AHEAD * next_best:
         return Finding(f"{text} Which choice is right I cannot tell from that.")
     return Finding(text, ranked[0], shares[ranked[0]])
 
 
 def _what(view: Floats, question: Question) -> Finding:
-    """`What animal is this?`, `what kind of dog`: the likeliest class that the noun holds."""
+    """Answers `What animal is this?`, `what kind of dog`: the likeliest class within the noun."""
     held = [m.phrase for m in mentions(question.said, tagger.phrases()) if len(tagger.kinds()[m.phrase]) > 1]
     if not held or not question.plain:
         return cannot_tell(summary(view))
     within = tagger.kinds()[held[0]]
-    if _share(view, held[0]) < TOLD:
-        return cannot_tell(_told(view, held[:1]))
+    if _share(view, held[0]) < CERTAIN:
+        return cannot_tell(_probabilities(view, held[:1]))
     narrower = [
-        noun for noun in tagger.nouns() if tagger.kinds()[noun] < within and _share(view, noun) >= TOLD
+        noun for noun in tagger.nouns() if tagger.kinds()[noun] < within and _share(view, noun) >= CERTAIN
     ]
     label, share = max(
         ((tagger.labels()[at], round(float(view[at]), 3)) for at in within), key=lambda pair: pair[1]
@@ -112,19 +115,21 @@ def _what(view: Floats, question: Question) -> Finding:
     if narrower:
         noun = max(narrower, key=lambda noun: _share(view, noun))
         return Finding(
-            f"{_told(view, [noun])} Most like: {label} ({_percent(share)}).", noun, _share(view, noun)
+            f"{_probabilities(view, [noun])} Most like: {label} ({_percent(share)}).",
+            noun,
+            _share(view, noun),
         )
-    if share < TOLD:
-        return cannot_tell(_told(view, held[:1]))
+    if share < CERTAIN:
+        return cannot_tell(_probabilities(view, held[:1]))
     return Finding(f"It looks like {a(label)} ({_percent(share)}).", label, share)
 
 
 def _named(view: Floats, question: Question) -> str:
     named = list(dict.fromkeys(m.phrase for m in mentions(question.said, tagger.phrases())))
-    return _told(view, named) if named else ""
+    return _probabilities(view, named) if named else ""
 
 
-def _told(view: Floats, nouns: Sequence[str]) -> str:
+def _probabilities(view: Floats, nouns: Sequence[str]) -> str:
     said = listed([f"{a(noun)} with {_percent(_share(view, noun))}" for noun in nouns])
     return f"As a whole the picture shows {said} probability."
 
@@ -134,7 +139,7 @@ def _share(view: Floats, noun: str) -> float:
 
 
 def _likeliest(view: Floats) -> tuple[str, float]:
-    """The narrowest common noun that probably holds, else the likeliest class or noun, none too broad."""
+    """The narrowest common noun that is probable, else the likeliest class or noun that is not broad."""
     label, share = _top(view, 1)[0]
     for noun in tagger.nouns():
         if _share(view, noun) >= 0.5 and not (share >= 0.5 and noun in tagger.BROAD):

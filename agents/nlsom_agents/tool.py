@@ -13,10 +13,10 @@ from nlsom.turn import Turn
 
 
 class Tool:
-    """A member that is a function: it answers a turn with what the function returns.
+    """A member that is a function: its answer to a turn is what the function returns.
 
     Args:
-        tool: Name of a function installed under the entry points `nlsom.tools` (see `nlsom.tool`).
+        tool: Name of a function installed as an entry point in `nlsom.tools` (see `nlsom.tool`).
     """
 
     def __init__(self, *, tool: str) -> None:
@@ -27,10 +27,10 @@ class Tool:
         self.identity = f"tool/1 {tool} {plugins.version('tools', tool)}"
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the function returns: words, a value as JSON, or a whole `Said`."""
-        told = await self._call(turn)
-        if told is None or isinstance(told, Said):
-            return told
-        if isinstance(told, str):
-            return Said.words(told) if told.strip() else None
-        return Said.words(json.dumps(told, ensure_ascii=False), data=told)
+        """Calls the function; says the text it returns, another value as JSON, or a `Said` as it is."""
+        returned = await self._call(turn)
+        if returned is None or isinstance(returned, Said):
+            return returned
+        if isinstance(returned, str):
+            return Said.words(returned) if returned.strip() else None
+        return Said.words(json.dumps(returned, ensure_ascii=False), data=returned)

@@ -1,4 +1,4 @@
-"""An agent that a vision-language model speaks for."""
+"""An agent backed by a vision-language model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from nlsom_agents.chat import Chat
 
 
 class Vision(Chat):
-    """A member with a vision-language model: it sees the pictures of the task."""
+    """A member backed by a vision-language model, which sees the task's pictures."""
 
     name = "vision"
     sees = True

@@ -1,14 +1,14 @@
-"""The embedded engine: models that run in this machine's CPU, and the cache they are kept in.
+"""The embedded engine: models that run on this machine's CPU, and the cache of their files.
 
-catalog      which models there are, where their files lie
-fetch        brings a model's file into the cache
-gguf         reads what a GGUF file says of itself
-constraints  turns a form's constraint into the engine's, and refuses what the engine cannot take
-batch        turns many requests into steps of one continuous batch
+catalog      the known models and the paths of their files
+fetch        downloads a model's file into the cache
+gguf         reads the header of GGUF files
+constraints  translates a form's constraint for the engine, and refuses unsupported ones
+batch        schedules requests into steps of one continuous batch
 worker       the process that owns the engine
-engine       our side of that process
-embedded     the model that agents use
+engine       the client of that process
+embedded     the language model that agents use
 embed        sentence vectors
-similarity   the score of captions by their sentence vectors
-files        what several processes share
+similarity   scores captions by sentence vectors
+files        hashing, atomic writes and file locks
 """

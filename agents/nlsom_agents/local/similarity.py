@@ -1,4 +1,4 @@
-"""The score of TARA with the embedded sentence model."""
+"""The scorer `tara`: caption similarity by the embedded sentence model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from nlsom_agents.local.embed import Sentences
 
 
 def tara() -> Scorer:
-    """Compares captions by their sentence vectors.
+    """Makes a scorer that compares captions by their sentence vectors.
 
     Raises:
-        ModelUnavailable: The model is not in the cache: told before a run, not after it.
+        ModelUnavailable: The model is not in the cache. Checked here, so that a run does not fail at its end.
     """
     sentences = Sentences()
     if name := sentences.missing():

@@ -1,12 +1,12 @@
-"""The process that owns the engine: requests come in as lines of JSON, outcomes go out as lines of JSON.
+"""The process that owns the engine: reads requests and writes outcomes as lines of JSON.
 
-A process, and not a thread: a step of the engine holds Python's global lock from its start to its end (0.2
-to 2 seconds with a prompt to read), and an event loop in the same process would stand still as long. It
-also keeps a crash of native code away from the society, and gives all memory back when it ends.
+It is not a thread, because a step of the engine holds the GIL throughout (0.2 to 2 seconds with a prompt to
+read), which would block the event loop. A process also isolates crashes of native code, and frees all memory
+when it ends.
 
     in    {"id": 1, "text": …, "max_tokens": …, …}   or   {"cancel": 1}
-    out   {"context": 8192} once the model is loaded, or {"error": "cannot load", "why": …}; then an outcome
-          a request, see `batch`
+    out   {"context": 8192} once the model is loaded, or {"error": "cannot load", "why": …}; then one outcome
+          per request, see `batch`
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from nlsom_agents.local.gguf import context_length
 
 
 def main() -> None:
-    """Loads the model that the only argument describes, and serves until the input ends."""
+    """Loads the model that the only argument describes (JSON), and serves until standard input ends."""
     options = json.loads(sys.argv[1])
-    # Native code may print; what goes to our output must be our lines only.
+    # Native code may print to standard output: redirect that to standard error.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     file, folder = Path(options["file"]), Path(options["folder"])
@@ -39,7 +39,7 @@ def main() -> None:
         context = min(context_length(file), options["context"] or sys.maxsize)
         convert(file, folder)
         batch = Batch(_open(folder, options), context)
-    except Exception as error:  # noqa: BLE001 - native code raises what it likes; the other side reports it
+    except Exception as error:  # noqa: BLE001 - native code may raise anything; the client reports it
         print(json.dumps({"error": "cannot load", "why": reason(error)}), file=out, flush=True)
         sys.exit(1)
     print(json.dumps({"context": context}), file=out, flush=True)
@@ -47,22 +47,21 @@ def main() -> None:
 
 
 def convert(file: Path, folder: Path) -> None:
-    """Writes a GGUF model in the engine's own format, once.
+    """Converts a GGUF model to the engine's own format, unless `folder` exists; creates it atomically.
 
-    Reading that format instead of GGUF cuts the start of a 1.5B model from 12 to 3 seconds and its peak of
-    memory from 3.7 to 2.8 GB (0.9 GB until the first request makes the engine repack the weights). The folder
-    appears whole or not at all.
+    For a 1.5B model this cuts the start from 12 to 3 seconds and the peak memory from 3.7 to 2.8 GB (0.9 GB
+    until the engine repacks the weights at the first request).
     """
     if folder.is_dir():
         return
     with locked(folder.with_suffix(".lock")):
-        if folder.is_dir():  # another process was quicker
+        if folder.is_dir():  # made by another process meanwhile
             return
-        for left in folder.parent.glob(f"{folder.name}-*"):  # of a process that was killed
+        for left in folder.parent.glob(f"{folder.name}-*"):  # left by a process that was killed
             shutil.rmtree(left)
         draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
         try:
-            link = draft / "model.gguf"  # the engine writes beside the file it reads
+            link = draft / "model.gguf"  # the engine writes its files beside the one it reads
             link.symlink_to(file.resolve())
             genai.LLMPipeline(link, "CPU", enable_save_ov_model=True)
             link.unlink()
@@ -91,21 +90,21 @@ def _serve(batch: Batch, source: TextIO, out: TextIO) -> None:
 
     threading.Thread(target=read, daemon=True).start()
 
-    def say(outcome: dict[str, Any]) -> None:
+    def write(outcome: dict[str, Any]) -> None:
         print(json.dumps(outcome), file=out, flush=True)
 
     while True:
         while not lines.empty() or not batch.busy:
             line = lines.get()
             if not line:
-                os._exit(0)  # whoever asked is gone: nothing to finish, nothing to tell
+                os._exit(0)  # the client has ended or closed the input: nobody waits for outcomes
             message = json.loads(line)
             if "cancel" in message:
                 batch.cancel(message["cancel"])
             elif refused := batch.add(Request(**message)):
-                say(refused)
+                write(refused)
         for outcome in batch.step():
-            say(outcome)
+            write(outcome)
 
 
 if __name__ == "__main__":

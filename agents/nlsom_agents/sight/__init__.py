@@ -1,1 +1,1 @@
-"""What the vision experts share: one runtime, the models, and how a question about a picture is read."""
+"""Shared parts of the vision experts: the runtime, the models, and parsing of questions about pictures."""

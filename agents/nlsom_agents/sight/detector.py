@@ -1,4 +1,4 @@
-"""Things in a picture, each with its box: NanoDet-g over the 80 classes of COCO."""
+"""Object detection: NanoDet-g with COCO's 80 classes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ WEIGHTS = "nanodet-g-fp16.onnx"
 SIDE = 416
 STRIDES = (8, 16, 32)
 BINS = 11
-LEAST = 0.25  # under it, what the model calls a thing is as often none
-SAME = 0.5  # from this overlap (intersection over union) on, two boxes of one class are one thing
-OTHER = 0.8  # the same for two classes: only boxes that are nearly equal are one thing seen as two
+LEAST = 0.25  # least score; below it, detections are as often wrong as right
+SAME = 0.5  # least overlap (intersection over union) at which two boxes of one class are one thing
+OTHER = 0.8  # the same for boxes of different classes
 MEAN = np.array([103.53, 116.28, 123.675], dtype=np.float32)  # blue, green, red
 SPREAD = np.array([57.375, 57.12, 58.395], dtype=np.float32)
 
@@ -37,15 +37,15 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A thing that was found.
+    """A detected thing.
 
     Attributes:
         name: Its class.
         score: Between 0 and 1.
-        left: Of its box; all four are shares of the picture's width or height, from the top left corner.
-        top: Of its box.
-        right: Of its box.
-        bottom: Of its box.
+        left: Edge of its box; all four are fractions of the picture's width or height, from the top left.
+        top: Edge of its box.
+        right: Edge of its box.
+        bottom: Edge of its box.
     """
 
     name: str
@@ -57,20 +57,20 @@ class Thing:
 
     @property
     def area(self) -> float:
-        """Share of the picture that the box covers."""
+        """Fraction of the picture that the box covers."""
         return (self.right - self.left) * (self.bottom - self.top)
 
 
 async def things_in(sight: Sight, media: MediaStore, image: Image) -> tuple[Thing, ...]:
-    """The things in a stored picture, as `detect` finds them; looked for once."""
+    """The things that `detect` finds in a stored picture; cached."""
     return await sight.look(media, image, "things", lambda picture: detect(sight, picture))
 
 
 def detect(sight: Sight, picture: Pixels) -> tuple[Thing, ...]:
-    """Finds things in a picture, the most certain first.
+    """Detects things in a picture, highest score first.
 
     Args:
-        sight: What runs the model.
+        sight: Runs the model.
         picture: RGB, shape (height, width, 3).
     """
     planes, scale = _planes(picture)
@@ -95,7 +95,7 @@ def detect(sight: Sight, picture: Pixels) -> tuple[Thing, ...]:
 def keep(
     boxes: npt.NDArray[np.floating], scores: npt.NDArray[np.floating], classes: npt.NDArray[np.integer]
 ) -> list[int]:
-    """Non-maximum suppression: one box a thing.
+    """Non-maximum suppression: keeps one box per thing.
 
     Args:
         boxes: Left, top, right, bottom; shape (n, 4).
@@ -103,7 +103,7 @@ def keep(
         classes: Shape (n,).
 
     Returns:
-        Indices of the boxes that are kept, by falling score.
+        Indices of the boxes to keep, by descending score.
     """
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left = np.argsort(-scores, kind="stable")
@@ -120,7 +120,7 @@ def keep(
 
 
 def _planes(picture: Pixels) -> tuple[Floats, float]:
-    """The picture in the top left corner of a black square, normalised, as planes; and how it was scaled."""
+    """The picture in the top left of a black square, normalised, shape (1, 3, SIDE, SIDE); and its scale."""
     height, width = picture.shape[:2]
     scale = SIDE / max(height, width)
     size = max(1, round(width * scale)), max(1, round(height * scale))
@@ -131,9 +131,9 @@ def _planes(picture: Pixels) -> tuple[Floats, float]:
 
 
 def _boxes(regressed: Floats, stride: int) -> npt.NDArray[np.float64]:
-    """Boxes in pixels of the square: each edge's distance is the mean of a distribution over bins.
+    """Boxes in pixels of the square: an edge's distance is the mean of a distribution over bins.
 
-    Generalized Focal Loss, arXiv 2006.04388.
+    After Generalized Focal Loss, arXiv 2006.04388.
     """
     bins = regressed.reshape(-1, 4, BINS)
     weights = np.exp(bins - bins.max(axis=-1, keepdims=True))

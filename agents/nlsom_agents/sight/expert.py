@@ -1,4 +1,4 @@
-"""What all vision experts have in common: pictures in, a finding each, one saying out."""
+"""Base class of the vision experts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ V = TypeVar("V")
 class Expert(ABC, Generic[V]):
     """An agent that looks at pictures with one model and says what it sees.
 
-    It introduces the pictures where the turn asks for that, and otherwise answers the question it is asked
-    (`nlsom_agents.sight.question.question_of` says which); what it cannot see, it says it cannot tell.
+    It introduces the pictures if the turn asks for that, and otherwise answers the turn's question
+    (`nlsom_agents.sight.question.question_of` decides); if it cannot answer, it says so.
 
     Args:
-        sight: The runtime to see with, when it is shared with other experts; its owner closes it.
+        sight: A runtime shared with other experts, which its owner closes; by default one of its own.
     """
 
     def __init__(self, *, sight: Sight | None = None) -> None:
@@ -46,7 +46,7 @@ class Expert(ABC, Generic[V]):
         """Introduces the pictures, or answers the question that the turn asks.
 
         Raises:
-            ExtraMissing: The libraries that the expert sees with are not installed.
+            ExtraMissing: The expert's libraries are not installed.
             MediaError: A picture cannot be decoded.
         """
         images = turn.task.images
@@ -55,7 +55,7 @@ class Expert(ABC, Generic[V]):
         text = question_of(turn)
         question = None if text is None else read_question(text)
         if question is not None and len(images) > 1:
-            images = _meant(question, images)
+            images = _named(question, images)
         views = await asyncio.gather(*(self.view(turn.media, image) for image in images))
         if question is None:
             findings = [self.introduce(view) for view in views]
@@ -70,7 +70,7 @@ class Expert(ABC, Generic[V]):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """Name, version, and the digests of the weights that it sees with."""
+        """Name, version, and digests of the weights."""
 
     @abstractmethod
     async def view(self, media: MediaStore, image: Image) -> V:
@@ -78,19 +78,19 @@ class Expert(ABC, Generic[V]):
 
     @abstractmethod
     def introduce(self, view: V) -> Finding:
-        """Says what there is to see."""
+        """Describes what is seen."""
 
     @abstractmethod
     def answer(self, view: V, question: Question, options: Sequence[str]) -> Finding:
-        """Answers a question, by one of the options where there are some."""
+        """Answers a question; by one of the options, if there are any."""
 
     @abstractmethod
     def data(self, view: V) -> dict[str, JsonValue]:
-        """What programs may read."""
+        """What is seen, as JSON for programs."""
 
 
-def _meant(question: Question, images: tuple[Image, ...]) -> tuple[Image, ...]:
-    """The pictures that a question names by their place: `the second picture`, `picture 2`."""
+def _named(question: Question, images: tuple[Image, ...]) -> tuple[Image, ...]:
+    """The picture that a question names by number (`the second picture`, `picture 2`); else all."""
     ordinals = "|".join(ORDINALS)
     named = re.search(
         rf"\b(?:({ordinals}) (?:picture|image|photo)|(?:picture|image|photo) (\d+))", question.text, re.I

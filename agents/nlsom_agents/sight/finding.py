@@ -1,4 +1,4 @@
-"""What an expert found, and how it is said in the form that a turn wants."""
+"""What an expert found, and how to say it in the form of a turn."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nlsom_agents.sight.words import number, tokens
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is to be said about one picture.
+    """What an expert says about one picture.
 
     Attributes:
         text: In sentences.
-        answer: What it comes down to; None where the question cannot be answered by looking so.
-        confidence: That the answer is right, between 0 and 1.
+        answer: The short answer; None if the expert cannot answer the question.
+        confidence: Probability that the answer is right, between 0 and 1.
     """
 
     text: str
@@ -28,12 +28,12 @@ class Finding:
 
 
 def together(findings: Sequence[Finding], *, anywhere: bool) -> Finding:
-    """What was found in several pictures, each named by its place: `Picture 2: …`.
+    """Combines the findings about several pictures, each with its number: `Picture 2: …`.
 
     Args:
-        findings: One a picture, in order.
-        anywhere: Whether one picture in which the answer is `yes` is enough, as when it is asked whether
-            something is there; otherwise the pictures have to agree.
+        findings: One per picture, in order.
+        anywhere: Whether `yes` for one picture suffices, as if a question asks whether something is there;
+            otherwise there is an answer only if all pictures have the same one.
     """
     if len(findings) == 1:
         return findings[0]
@@ -48,16 +48,16 @@ def together(findings: Sequence[Finding], *, anywhere: bool) -> Finding:
 
 
 def say(finding: Finding, form: Form, data: JsonValue, *, asked: bool) -> Said:
-    """Says a finding in the form that is wanted.
+    """Says a finding in the form of the turn.
 
     Args:
         finding: What was found.
-        form: What the turn asks for.
-        data: What programs may read beside the words.
+        form: The turn's form.
+        data: JSON for programs, besides the text.
         asked: Whether a question was asked; an introduction needs no answer.
 
     Returns:
-        The words with the answer and ballot that the form makes of it; with `why`, where there is none.
+        The text, with the answer and ballot that the form reads from it, or `why` there is none.
     """
     parts = (Text(text=finding.text), Data(value=data))
     if finding.answer is None:
@@ -74,11 +74,11 @@ def say(finding: Finding, form: Form, data: JsonValue, *, asked: bool) -> Said:
 
 
 def cannot_tell(seen: str = "", *, what: str = "") -> Finding:
-    """The finding of one who cannot answer, with what is seen all the same."""
+    """A finding without an answer, which says what is seen instead."""
     about = f" {what}" if what else ""
     return Finding(f"I cannot tell{about} from what I see.{f' {seen}' if seen else ''}")
 
 
 def bare(option: str) -> tuple[str, ...]:
-    """The tokens of an option without articles."""
+    """An option's tokens without articles."""
     return tuple(token for token in tokens(option) if token not in ("a", "an", "the"))

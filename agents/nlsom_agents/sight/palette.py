@@ -1,4 +1,4 @@
-"""Colours by name, as people see them: the nearest of some named samples in CIELAB."""
+"""Names colours by the nearest of some named samples in CIELAB."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image as Picture
 
 from nlsom_agents.sight.runtime import Pixels
 
-# Samples of each name as sRGB: pure, light, dark, and as photographs have it.
+# Samples of each colour in sRGB: pure, light, dark, and as it occurs in photographs.
 _SAMPLES = {
     "black": "000000 1a1a1a 141a20 201814",
     "grey": "484848 606468 808080 a0a0a0 b8bcc0 787068",
@@ -42,7 +42,7 @@ Shares = dict[str, float]
 
 @cache
 def _samples() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
-    """The samples in CIELAB, shape (n, 3), and the place of each one's name in `NAMES`."""
+    """The samples in CIELAB, shape (n, 3), and the index of each one's name in `NAMES`."""
     named = [(at, sample) for at, name in enumerate(NAMES) for sample in _SAMPLES[name].split()]
     rgb = np.array(
         [[int(sample[at : at + 2], 16) for at in (0, 2, 4)] for _, sample in named], dtype=np.uint8
@@ -51,7 +51,7 @@ def _samples() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
 
 
 def lab(rgb: Pixels) -> npt.NDArray[np.float64]:
-    """Bytes of sRGB, shape (…, 3), as CIELAB under D65 (IEC 61966-2-1 and CIE 15)."""
+    """Converts sRGB bytes, shape (…, 3), to CIELAB under D65 (IEC 61966-2-1 and CIE 15)."""
     share = rgb / 255.0
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
     matrix = np.array(
@@ -68,13 +68,13 @@ def lab(rgb: Pixels) -> npt.NDArray[np.float64]:
 
 
 def name_pixels(picture: Pixels) -> npt.NDArray[np.intp]:
-    """The name of each pixel's colour as a place in `NAMES`; the picture is made small first.
+    """Names the colour of each pixel, after scaling the picture down.
 
     Args:
         picture: RGB, shape (height, width, 3).
 
     Returns:
-        Shape (96, 96), whatever the picture's shape.
+        Indices into `NAMES`, shape (96, 96).
     """
     small = Picture.fromarray(picture).resize((SIDE, SIDE), Picture.Resampling.BOX)
     seen = lab(np.asarray(small))
@@ -84,12 +84,12 @@ def name_pixels(picture: Pixels) -> npt.NDArray[np.intp]:
 
 
 def shares(named: npt.NDArray[np.intp], box: Box = (0, 0, 1, 1), *, outside: bool = False) -> Shares:
-    """What share each colour has of a part of the picture, the largest first, none under two hundredths.
+    """The share of each colour in a part of the picture, largest first; shares below 0.02 are left out.
 
     Args:
         named: From `name_pixels`.
-        box: Left, top, right, bottom, in shares of width and height.
-        outside: Whether the part is what lies around the box.
+        box: Left, top, right, bottom, as fractions of width and height.
+        outside: Whether to take the part outside the box.
     """
     left, top, right, bottom = (round(edge * SIDE) for edge in box)
     mask = np.zeros(named.shape, dtype=bool)
@@ -104,6 +104,6 @@ def shares(named: npt.NDArray[np.intp], box: Box = (0, 0, 1, 1), *, outside: boo
 
 
 def colours_named(text: str) -> tuple[str, ...]:
-    """The colours that a text names, by our names for them."""
+    """The colours that a text names, by their names in `NAMES`."""
     found = (_ALSO.get(word, word) for word in re.findall(r"[a-z]+", text.casefold()))
     return tuple(dict.fromkeys(word for word in found if word in _SAMPLES))

@@ -1,4 +1,4 @@
-"""Where things are in a picture, in words."""
+"""Describes in words where things are in a picture."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SIDES = ("left", "centre", "right")
 
 
 def side(thing: Thing) -> str:
-    """`left`, `centre` or `right`: in which of three parts (40, 20, 40 %) the middle of the box lies."""
+    """`left`, `centre` or `right`: the part (40, 20 or 40 % of the width) in which the box's middle is."""
     x = (thing.left + thing.right) / 2
     return "left" if x < 0.4 else "right" if x > 0.6 else "centre"
 
 
 def height(thing: Thing) -> str:
-    """`top`, `bottom`, or nothing for the middle third."""
+    """`top`, `bottom`, or "" for the middle third."""
     y = (thing.top + thing.bottom) / 2
     return "top" if y < 1 / 3 else "bottom" if y > 2 / 3 else ""
 
@@ -34,7 +34,7 @@ def place(thing: Thing) -> str:
 
 
 def on_side(things: Sequence[Thing], said: Sequence[str]) -> Thing | None:
-    """Which of several things `on the left` or `on the right` means; None where a question says neither."""
+    """The leftmost or rightmost thing, if the tokens `said` have left or right, but not both; else None."""
     if not things or ("left" in said) == ("right" in said):
         return None
     outermost = min if "left" in said else max

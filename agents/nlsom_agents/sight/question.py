@@ -1,4 +1,4 @@
-"""Which question a turn asks of an expert, and what kind of question it is."""
+"""Finds the question that a turn asks of an expert, and parses it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IN_PICTURE = rf"\b(?:in|on|of|within|across)\s+(?:the|this|that|these|those)\s+
 _INTRODUCING = re.compile(r"\b(?:introduce|describe|caption|what (?:do|can) you see)\b", re.I)
 _INTRODUCTIONS = frozenset({"caption", "introduce", "introduction", "describe"})
 
-# The first that matches decides, so what is more particular comes first.
+# The first that matches decides, so more specific patterns come first.
 _SORTS: tuple[tuple[Sort, str], ...] = (
     ("count", r"\bhow many\b|\bnumber of\b|\bcount the\b"),
     ("colour", r"\bcolou?r(?:s|ed)?\b"),
@@ -50,7 +50,7 @@ _SORTS: tuple[tuple[Sort, str], ...] = (
     ("what", r"\b(?:what|which)\b"),
 )
 
-# A question for what is not to be seen, or only by who knows the world.
+# A question about what cannot be seen, or only with knowledge of the world.
 _BEYOND = re.compile(
     r"\b(?:would|could|should|might|must|likely|probably|usually|commonly|often|normally|why|because|cause[sd]?"
     r"|made? of|makes?|using|used|use|purpose|for what|job|profession|occupation|sport|game|event|season"
@@ -80,11 +80,11 @@ class Question:
     """A question about a picture.
 
     Attributes:
-        text: As it was asked.
-        sort: What kind of question it is.
-        asked: Tokens of the things that are asked for: of a count or a presence, the noun phrase in question.
-        rest: The other tokens that carry a meaning of their own.
-        plain: Whether it can be answered by looking alone, as far as its words show.
+        text: The question.
+        sort: Its kind.
+        asked: Tokens of the noun phrase whose count or presence is asked for; empty for other kinds.
+        rest: The other content tokens.
+        plain: Whether it seems answerable by looking alone, judging by its words.
     """
 
     text: str
@@ -100,14 +100,14 @@ class Question:
 
 
 def question_of(turn: Turn) -> str | None:
-    """The question that a turn puts to an expert; None where it asks for an introduction of the picture.
+    """The question that a turn asks of an expert; None if it asks to introduce the picture.
 
-    1. A turn whose form brings options asks what the options answer: the task's question.
-    2. Else the last message it hears that is labelled `question` is the question.
-    3. Else a turn asks for an introduction if its phase is called so (`caption`, `introduce`), if its ask
-       says so in words, or if its task is a caption.
-    4. Else an ask that is itself one question, on one line, is the question.
-    5. Else, where free text is wanted and nothing was heard, it asks for an introduction.
+    1. If the form has options, they answer the task's question.
+    2. Else the last message heard with the label `question` is the question.
+    3. Else, if the form is free text, the turn asks for an introduction if its phase is named so (`caption`,
+       `introduce`, …), its ask says so, or the task is to caption.
+    4. Else an ask that is a question on one line is the question.
+    5. Else, if the form is free text and nothing was heard, the turn asks for an introduction.
     6. Else the task's question is the question.
     """
     if isinstance(turn.form, ChoiceForm | RankingForm | ScoresForm):
@@ -129,13 +129,13 @@ def question_of(turn: Turn) -> str | None:
 
 
 def options_of(turn: Turn) -> tuple[str, ...]:
-    """The options among which an answer is wanted; empty for an open question."""
+    """The options to choose from; empty for an open question."""
     form = turn.form
     return form.options if isinstance(form, ChoiceForm | RankingForm | ScoresForm) else turn.task.choices
 
 
 def read_question(text: str) -> Question:
-    """Reads a question; where a text holds several sentences, the first that ends in a question mark."""
+    """Parses a question; of several sentences, the first that ends in a question mark."""
     sentences = [sentence.strip() for sentence in re.findall(r"[^.?!\n]+[.?!]*", text)]
     asked = next((sentence for sentence in sentences if sentence.endswith("?")), text.strip())
     asked = re.sub(r"^(?:question|q)\s*\d*\s*[:.)]\s*", "", asked, flags=re.I)
@@ -144,7 +144,7 @@ def read_question(text: str) -> Question:
     phrase: tuple[str, ...] = ()
     if found is not None and sort in ("count", "presence"):
         after = plain[found.end() :]
-        if re.match(r"(?:is|are) (?!there)", found[0]):  # "is a dog visible": the thing stands in the match
+        if re.match(r"(?:is|are) (?!there)", found[0]):  # "is a dog visible": the noun is inside the match
             after = re.sub(r"^(?:is|are) (?:this|that|it|these|those)?", "", plain)
         phrase = noun_phrase(after)
     rest = tuple(
@@ -163,7 +163,7 @@ def _sort(plain: str) -> tuple[Sort, re.Match[str] | None]:
 
 
 def noun_phrase(text: str) -> tuple[str, ...]:
-    """The tokens of the noun phrase that a text begins with: `a big dog on the bed` gives big, dog."""
+    """The tokens of the noun phrase at the beginning of a text: `a big dog on the bed` gives big, dog."""
     text = re.sub(_IN_PICTURE, "", text).strip()
     end = next((match.start() for match in _BREAK.finditer(text) if text[: match.start()].strip()), len(text))
     return tuple(token for token in tokens(text[:end]) if token not in _FILLERS)

@@ -1,4 +1,4 @@
-"""Lines of text in a picture: PP-OCR through `rapidocr`, run by OpenVINO."""
+"""Text recognition: PP-OCR through `rapidocr`, run by OpenVINO."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from nlsom.errors import ExtraMissing
 from nlsom_agents.inference import openvino_for
 from nlsom_agents.sight.runtime import Pixels
 
-LEAST = 0.6  # what is read with less confidence is mostly ornament
-LEAST_ALONE = 0.95  # the same for a single letter or digit, which any round or crossed thing may be
-SMALLEST = 0.012  # lines lower than this share of the picture's height are mostly noise
-LEGIBLE = 7  # or lower than so many pixels
+LEAST = 0.6  # least confidence; below it, text is mostly ornament
+LEAST_ALONE = 0.95  # the same for a single letter or digit, which is easily a misread shape
+SMALLEST = 0.012  # least height of a line as a fraction of the picture's; lower ones are mostly noise
+LEGIBLE = 7  # least height of a line in pixels
 _READING = "reading text in pictures"
 
 
@@ -27,12 +27,12 @@ class Line:
     """A line of text.
 
     Attributes:
-        text: As read.
+        text: The text.
         score: Between 0 and 1.
-        left: Of its box; all four are shares of the picture's width or height, from the top left corner.
-        top: Of its box.
-        right: Of its box.
-        bottom: Of its box.
+        left: Edge of its box; all four are fractions of the picture's width or height, from the top left.
+        top: Edge of its box.
+        right: Edge of its box.
+        bottom: Edge of its box.
     """
 
     text: str
@@ -44,14 +44,14 @@ class Line:
 
 
 class Reader:
-    """Reads text; the engine is loaded when the first picture is read. May be called from any thread."""
+    """Reads text in pictures. Loads the engine on first use; thread-safe."""
 
     def __init__(self) -> None:
         self._engine: Any = None
         self._reading = threading.Lock()
 
     def read(self, picture: Pixels) -> tuple[Line, ...]:
-        """Reads the lines of a picture, from top to bottom and left to right.
+        """Reads the lines of text in a picture, from top to bottom and left to right.
 
         Args:
             picture: RGB, shape (height, width, 3).
@@ -59,7 +59,7 @@ class Reader:
         Raises:
             ExtraMissing: rapidocr is not installed.
         """
-        # One at a time: the engine keeps state from one step of its pipeline to the next.
+        # One at a time: the engine keeps state between the steps of its pipeline.
         with self._reading:
             if self._engine is None:
                 self._engine = _engine()
@@ -85,14 +85,14 @@ class Reader:
 
 
 def in_order(pieces: Sequence[Line], *, aspect: float = 1.0) -> tuple[Line, ...]:
-    """Puts pieces of text into reading order and joins those that stand on one line, close to each other.
+    """Sorts pieces of text into reading order, and joins close pieces of the same line.
 
-    A piece belongs to a line if its middle is within half the line's height of the line's middle. Pieces of
-    one line are joined where the gap is less than their height; wider gaps are columns or other signs.
+    Two pieces are on the same line if their vertical middles are closer than half the lower one's height.
+    They are joined if the gap is smaller than the height; wider gaps separate columns or signs.
 
     Args:
         pieces: In any order.
-        aspect: The picture's height over its width.
+        aspect: Height of the picture divided by its width.
     """
     rows: list[list[Line]] = []
     for piece in sorted(pieces, key=lambda piece: (piece.top + piece.bottom) / 2):

@@ -1,4 +1,4 @@
-"""The runtime that the vision experts see with: models compiled once, worker threads, and a memory."""
+"""The runtime of the vision experts: compiled models, worker threads, and a cache of results."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
 FOLDER = Path(__file__).parents[1] / "weights"
-"""Where the weights are that come with the package."""
+"""The folder of the shipped weights."""
 
 
 @cache
 def digest_of(weights: str) -> str:
-    """First twelve hex digits of the SHA-256 of a shipped file, for the identity of an agent."""
+    """The first 12 hex digits of the SHA-256 of shipped weights, for an agent's identity."""
     return hashlib.sha256((FOLDER / weights).read_bytes()).hexdigest()[:12]
 
 
 def pixels(data: bytes) -> Pixels:
-    """Decodes a picture into RGB, shape (height, width, 3), upright.
+    """Decodes a picture to RGB, shape (height, width, 3), rotated as its EXIF data says.
 
     Raises:
-        MediaError: Pillow cannot read the bytes as a picture.
+        MediaError: Pillow cannot decode it.
     """
     try:
         with Picture.open(io.BytesIO(data)) as picture:
@@ -51,15 +51,14 @@ def pixels(data: bytes) -> Pixels:
 
 
 class Sight:
-    """Runs vision models in a few worker threads and remembers what it saw.
+    """Runs vision models in worker threads and caches the results.
 
-    Experts may share one (`Detect(sight=sight)`); an expert that is given none opens and closes its own.
-    Nothing is loaded and no thread is started before the first look; after `close` the next look starts
-    again, so a society can be opened twice.
+    Experts may share one (`Detect(sight=sight)`); otherwise each has its own. Models are loaded and threads
+    started on first use, and again after `close`, so that a society can be opened twice.
 
     Args:
-        at_once: How many looks run at the same time, over all who share this.
-        remembered: How many looks are remembered, the least recently used forgotten first.
+        at_once: How many looks run concurrently.
+        remembered: How many results are cached; the least recently used ones are dropped first.
     """
 
     def __init__(self, *, at_once: int = 2, remembered: int = 256) -> None:
@@ -77,48 +76,48 @@ class Sight:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the worker threads, after the look that each is at; what was seen stays remembered."""
+        """Ends the worker threads once their current looks are done; the cache is kept."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
     async def look(self, media: MediaStore, image: Image, name: str, see: Callable[[Pixels], T]) -> T:
-        """Looks at a picture in a worker thread, once for each name and picture.
+        """Applies a function to a picture in a worker thread, once for each name and picture.
 
-        Whoever asks while a look is under way waits for it. Who asks may be cancelled; the look goes on for
-        the others. A look that failed is not remembered.
+        Concurrent callers share one look, which continues if one of them is cancelled. A look that failed
+        is not cached.
 
         Args:
-            media: Where the picture's bytes are.
+            media: Where the picture's bytes are stored.
             image: The picture.
-            name: Of what is looked for; equal names have to mean equal functions.
-            see: What is done with the pixels.
+            name: Names the function in the cache; different functions need different names.
+            see: Computes the result from the pixels.
         """
         key = (name, image.sha256)
-        under_way = self._looks.get(key)
-        if under_way is None or under_way.cancelled() or (under_way.done() and under_way.exception()):
+        look = self._looks.get(key)
+        if look is None or look.cancelled() or (look.done() and look.exception()):
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="nlsom-sight")
-            under_way = self._looks[key] = self._pool.submit(lambda: see(pixels(media.get(image))))
+            look = self._looks[key] = self._pool.submit(lambda: see(pixels(media.get(image))))
         self._looks.move_to_end(key)
         while len(self._looks) > self._remembered:
             self._looks.popitem(last=False)
-        return cast("T", await asyncio.shield(asyncio.wrap_future(under_way)))
+        return cast("T", await asyncio.shield(asyncio.wrap_future(look)))
 
     def infer(self, weights: str, planes: Floats) -> list[Floats]:
-        """Runs a shipped ONNX model; called from a worker thread.
+        """Runs a shipped ONNX model; blocks, so it is called from worker threads.
 
         Args:
             weights: Name of the file.
-            planes: The input, as the model wants it.
+            planes: The model's input.
 
         Returns:
-            The model's outputs in its own order.
+            The model's outputs in order.
         """
         with self._compiling:
             if weights not in self._models:
                 self._models[weights] = compiled(FOLDER / weights, "looking at pictures")
-        # A request of its own: a compiled model may be shared between threads, a request may not.
+        # A new request each time: threads may share a compiled model, but not a request.
         request = self._models[weights].create_infer_request()
         request.infer([planes])
         return [np.array(output.data, dtype=np.float32) for output in request.output_tensors]

@@ -1,4 +1,4 @@
-"""What a picture as a whole looks like: EfficientNet-Lite0 over the 1,000 classes of ImageNet."""
+"""Image classification: EfficientNet-Lite0 with ImageNet's 1,000 classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WEIGHTS = "efficientnet-lite0-fp16.onnx"
 LABELS = "imagenet_labels.json"
 SIDE = 224
 
-# Common nouns, by what they hold: ranges of places in ImageNet's order, and labels.
+# Common nouns and their classes: ranges of indices in ImageNet's order, and labels.
 _KINDS: dict[str, tuple[range | str, ...]] = {
     "fish": (range(7), range(389, 398)),
     "shark": (range(2, 5),),
@@ -135,7 +135,7 @@ _ALSO = {
     "pagoda": "temple", "lorry": "truck", "television": "screen", "telephone": "phone", "teacup": "cup",
 }  # fmt: skip
 
-# Nouns that hold so much that they say little, and that gather a share of every doubtful picture.
+# Nouns that say little, and whose many classes collect probability from every doubtful picture.
 BROAD = frozenset(
     {
         "animal",
@@ -155,13 +155,13 @@ BROAD = frozenset(
 
 @cache
 def labels() -> tuple[str, ...]:
-    """ImageNet's labels in the model's order, each by its commonest name."""
+    """ImageNet's labels in the model's order, each by its most common name."""
     return tuple(json.loads((FOLDER / LABELS).read_text(encoding="utf-8")))
 
 
 @cache
 def kinds() -> dict[str, frozenset[int]]:
-    """Labels and common nouns, with the places of the classes that each holds."""
+    """Labels and common nouns, with the indices of their classes."""
     every = labels()
     table: dict[str, set[int]] = {}
     for at, label in enumerate(every):
@@ -178,22 +178,22 @@ def kinds() -> dict[str, frozenset[int]]:
 
 @cache
 def phrases() -> dict[tuple[str, ...], str]:
-    """The names in `kinds`, to be found in texts."""
+    """The names in `kinds` by their tokens, for `mentions`."""
     return known(kinds())
 
 
 @cache
 def nouns() -> tuple[str, ...]:
-    """The common nouns, those that hold the fewest classes first."""
+    """The common nouns, those with the fewest classes first."""
     table = kinds()
     return tuple(sorted(_KINDS, key=lambda noun: len(table[noun])))
 
 
 def tag(sight: Sight, picture: Pixels) -> Floats:
-    """Says how likely each class is for the picture, shape (1000,), summing to 1.
+    """Classifies a picture: probabilities, shape (1000,), summing to 1.
 
-    The middle square and the whole picture, squeezed into a square, count the same: the one shows a thing
-    in its true shape, the other what stands at the edges.
+    Averages over two crops: the middle square, which keeps the shape of things, and the whole picture
+    squeezed into a square, which includes the edges.
     """
     height, width = picture.shape[:2]
     short = min(height, width)
@@ -219,5 +219,5 @@ def _softmax(logits: Floats) -> Floats:
 
 
 def noun_of(option: str) -> str | None:
-    """The label or common noun that a text is, without its article; None if it is neither."""
+    """The label or common noun that an option is, apart from articles; None if it is neither."""
     return phrases().get(bare(option))

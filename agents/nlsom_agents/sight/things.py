@@ -1,4 +1,4 @@
-"""What people call the things that the detector knows: synonyms, narrower words and groups."""
+"""Words for the detector's classes: synonyms, narrower words and groups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nlsom_agents.sight.detector import NAMES
 from nlsom_agents.sight.words import known, mentions
 
-# Other words for exactly what a class holds.
+# Synonyms of classes.
 _SAME = {
     "person": "human, human being, somebody, someone, anybody, anyone, individual",
     "bicycle": "bike, push bike, cycle",
@@ -54,7 +54,7 @@ _SAME = {
     "hair drier": "hair dryer, hairdryer, blow dryer",
 }
 
-# Kinds of what a class holds: seen as the class, but not told from its other kinds.
+# Narrower words: detected as the class, but not distinguished from other things of it.
 _NARROWER = {
     "person": "man, woman, boy, girl, child, kid, baby, toddler, lady, guy, gentleman, male, female, adult, "
     "teenager, pedestrian, player, rider, skateboarder, skater, surfer, skier, cyclist, driver, passenger, "
@@ -96,7 +96,7 @@ _GROUPS = {
     "computer": "laptop, tv",
 }
 
-# Small, thin or often hidden in photographs: that none is seen says little about whether there is one.
+# Small, thin or often hidden in photographs: that none is detected says little.
 _EASILY_MISSED = """
 bench, backpack, handbag, tie, frisbee, skis, snowboard, sports ball, kite, baseball bat, baseball glove,
 tennis racket, bottle, wine glass, cup, fork, knife, spoon, apple, orange, carrot, chair, potted plant,
@@ -108,11 +108,11 @@ EASILY_MISSED = frozenset(_EASILY_MISSED.replace("\n", " ").strip().split(", "))
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a word stands for.
+    """The meaning of a word.
 
     Attributes:
-        classes: The detector's classes, any of which will do.
-        exact: Whether the classes hold nothing but what the word stands for.
+        classes: The detector's classes of such things.
+        exact: Whether all things of these classes are meant by the word.
     """
 
     classes: frozenset[str]
@@ -134,9 +134,9 @@ PHRASES = known(KINDS)
 
 
 def kind_of(phrase: tuple[str, ...]) -> tuple[str, Kind, bool] | None:
-    """The word that a noun phrase ends in, what it stands for, and whether words before it say more.
+    """The known word at the end of a noun phrase, its kind, and whether other words qualify it.
 
-    None where no known word ends it.
+    None if the phrase does not end in a known word.
     """
     named = mentions(phrase, PHRASES)
     if not named or named[-1].end < len(phrase):

@@ -1,4 +1,4 @@
-"""English words for things: singular and plural, numbers, lists, and finding known phrases in a text."""
+"""English nouns and numbers: singular, plural, lists, tokens, and finding known phrases in texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def singular(word: str) -> str:
-    """The singular of a lower-case word; a word that is singular already stays as it is."""
+    """The singular of a lower-case word; a singular is returned unchanged."""
     if word in _SINGULARS:
         return _SINGULARS[word]
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
@@ -78,7 +78,7 @@ def listed(items: Sequence[str], last: str = "and") -> str:
 
 
 def tokens(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case and in the singular, possessives without their ending."""
+    """The words of a text in lower case and singular, without possessive endings."""
     bare = re.sub(r"['’]s\b|s['’](?=\s|$)", "", text.casefold())
     return tuple(singular(word) for word in re.findall(r"[^\W_]+", bare))
 
@@ -88,9 +88,9 @@ class Mention:
     """A known phrase in a text.
 
     Attributes:
-        phrase: The known phrase; the text may have it in the plural.
-        start: Of the phrase, in tokens.
-        end: Past the phrase, in tokens.
+        phrase: The known phrase, which may be in the plural in the text.
+        start: Index of its first token.
+        end: Index after its last token.
     """
 
     phrase: str
@@ -99,12 +99,12 @@ class Mention:
 
 
 def known(phrases: Iterable[str]) -> dict[tuple[str, ...], str]:
-    """Phrases by their tokens, to be found by `mentions`."""
+    """Phrases by their tokens, for `mentions`."""
     return {tokens(phrase): phrase for phrase in phrases}
 
 
 def mentions(said: Sequence[str], phrases: Mapping[tuple[str, ...], str]) -> list[Mention]:
-    """Finds known phrases among tokens, from left to right, the longest first where several begin."""
+    """Finds known phrases among tokens from left to right; of several at one place, the longest."""
     longest = max(map(len, phrases), default=0)
     found: list[Mention] = []
     at = 0
