@@ -1,7 +1,7 @@
-"""What a run costs beside its models: `python benchmarks/bench_runner.py [--samples 50000]`.
+"""Overhead of a benchmark run: `python benchmarks/bench_runner.py [--samples 50000]`.
 
-A society of one member who answers at once, over easy-VQA (pictures through the gate, every outcome into the
-trace): milliseconds a sample, and the memory of the process as the run goes on.
+Runs a society of one member that answers at once over easy-VQA, with pictures through the media gate and
+outcomes in the trace: milliseconds per sample, and the memory of the process over time.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from nlsom.testing.agents import panel
 
 
 class AtOnce:
-    """Answers at once, and remembers nothing."""
+    """Answers at once, and keeps nothing."""
 
     identity = "at once/1"
 
@@ -33,7 +33,7 @@ class AtOnce:
 
 @dataclass(frozen=True, slots=True)
 class Repeated(SampleSet):
-    """The set again and again, with identifiers of its own: for more samples than it has."""
+    """The set repeated endlessly, with new ids and contexts, to get more samples than it has."""
 
     def __iter__(self) -> Iterator[Sample]:
         again = 0

@@ -9,11 +9,11 @@ from nlsom.bench.scores.cider import cider
 from nlsom.bench.scores.tokens import tokenize
 
 WORDS = 10_000
-"""Size of the vocabulary; drawn by Zipf's law, as words of captions are."""
+"""Size of the vocabulary, whose words are drawn by Zipf's law, like those of real captions."""
 
 
 def captions(count: int, lot: random.Random) -> list[str]:
-    """Captions of 8 to 14 words."""
+    """Random captions of 8 to 14 words."""
     weights = [1 / rank for rank in range(1, WORDS + 1)]
     words = [f"word{n}" for n in range(WORDS)]
     return [

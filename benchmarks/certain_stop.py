@@ -1,11 +1,11 @@
-"""Calls that a certain stop saves, over sizes, levels of agreement and how many are asked at a time.
+"""Calls saved by stopping a vote once it is decided, by electorate, agreement and concurrency.
 
     python benchmarks/certain_stop.py [--voters 9,33,129] [--runs 3] [--json]
 
-Real mindstorms with `wait: certain`: voters who are asked in turn, or all together through a model that takes
-so many calls at a time. Of them, just the share that a level says votes for the leader, the others are spread
-evenly, and who votes for what is drawn anew for each run. A call that was in flight at the stop counts as
-spent. Every winner is checked against the count of all votes, every figure against the calls begun.
+Real mindstorms with `wait: certain`, whose voters are asked in turn, or together through a model with limited
+concurrency. A share of the voters, the agreement, votes for the first option; the other votes are spread
+evenly, and assigned to voters at random in each run. Calls in flight at the stop count as spent. Each winner
+is checked against a count of all votes, and the usage against the calls made.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from nlsom.verdict import Vote
 LEVELS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1.0)
 AT_ONCE = (1, 4, 16, 64)
 FLOORS = {2: 0.25, 4: 0.33}
-"""Share of calls to be saved at least, at 70 % agreement among 129 voters asked in turn, by options."""
+"""Target by number of options: the share of calls saved with 129 voters in turn and 70 % agreement."""
 
 
 @dataclass
 class Voters:
-    """All voters of an electorate, at a model that takes so many calls at a time."""
+    """The agent of all voters, behind a model with limited concurrency."""
 
     votes: dict[str, str]
     limits: Limits
     begun: int = 0
 
     async def speak(self, turn: Turn) -> Said:
-        """The vote of whoever is asked."""
+        """Says the member's vote."""
         async with self.limits.slot():
             self.begun += 1
             await asyncio.sleep(0)
@@ -47,7 +47,7 @@ class Voters:
 
 
 def electorate(voters: int, options: int, agreement: float, seed: str) -> dict[str, str]:
-    """Votes by voter, of which a share of `agreement`, rounded, goes to the first option."""
+    """Votes by voter; a share of `agreement`, rounded, is for the first option."""
     leading = round(voters * agreement)
     votes = [0] * leading + [1 + at % (options - 1) for at in range(voters - leading)]
     order = sorted(range(voters), key=lambda at: chance(seed, at))
@@ -55,10 +55,10 @@ def electorate(voters: int, options: int, agreement: float, seed: str) -> dict[s
 
 
 async def saved(votes: dict[str, str], options: int, at_once: int) -> int:
-    """Calls saved in a mindstorm of these voters.
+    """The number of calls saved in a mindstorm of these voters.
 
     Raises:
-        AssertionError: The winner is not that of the full count, or the accounts are wrong.
+        AssertionError: The winner is not that of a full count, or the usage is wrong.
     """
     alternatives = tuple(f"option {at}" for at in range(options))
     agent = Voters(votes, Limits(at_once))
@@ -85,16 +85,18 @@ async def saved(votes: dict[str, str], options: int, at_once: int) -> int:
     if winners != full.winners:
         raise AssertionError(f"stopped with {winners}, the full count has {full.winners}")
     if not agent.begun == verdict.usage.calls == len(votes) - verdict.saved:
-        raise AssertionError(f"{agent.begun} calls begun, {verdict.usage.calls} told, {verdict.saved} saved")
+        raise AssertionError(
+            f"{agent.begun} calls made, {verdict.usage.calls} counted, {verdict.saved} saved"
+        )
     return verdict.saved
 
 
 def main() -> int:
-    """Prints the table; 1 if a floor is not reached."""
+    """Prints the table; returns 1 if a target is missed."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--voters", default="9,33,129", help="sizes, by commas (default: 9,33,129)")
-    parser.add_argument("--runs", type=int, default=3, help="electorates drawn for a cell (default: 3)")
+    parser.add_argument("--voters", default="9,33,129", help="comma-separated sizes (default: 9,33,129)")
+    parser.add_argument("--runs", type=int, default=3, help="electorates drawn per cell (default: 3)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -132,8 +134,8 @@ def main() -> int:
     cells = {(r["voters"], r["options"], r["agreement"], r["at_once"]): r["saved"] for r in table}
     for voters, options, agreement in dict.fromkeys(key[:3] for key in cells):
         found = [cells.get((voters, options, agreement, at_once)) for at_once in AT_ONCE]
-        told = "  ".join(f"{'' if one is None else f'{one:.1%}':>10}" for one in found)
-        print(f"{voters:6}  {options:7}  {agreement:9.0%}  {told}")
+        row = "  ".join(f"{'' if one is None else f'{one:.1%}':>10}" for one in found)
+        print(f"{voters:6}  {options:7}  {agreement:9.0%}  {row}")
     return 1 if missed else 0
 
 

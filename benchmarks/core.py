@@ -1,8 +1,8 @@
-"""The core against its floors: every row compares nlsom with what asyncio alone takes, within one run.
+"""Overhead of the core: most rows compare nlsom with plain asyncio within the same run.
 
     python benchmarks/core.py [--json] [--repeat 5]
 
-Exits with 1 if a target is missed. On a busy machine times grow, and ratios less; run it on a quiet one.
+Exits with 1 if a target is missed. Run it on a quiet machine: load increases times, and ratios a little.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SLEEP = 0.010
 
 @dataclass(frozen=True)
 class Row:
-    """One measure: what was measured, the floor it is compared with, and the target."""
+    """One measurement with its unit and target, and whether the target was met."""
 
     what: str
     value: float
@@ -55,7 +55,7 @@ class Bare:
     """An agent that takes 10 ms and says a word."""
 
     async def speak(self, turn: Turn) -> Said:
-        """Says it."""
+        """Says yes."""
         await asyncio.sleep(SLEEP)
         return Said.words("yes")
 
@@ -67,13 +67,13 @@ class Slow:
     sees = False
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Completes it, having looked at all of the prompt."""
+        """Completes a prompt; reads its text, so that it is rendered."""
         await asyncio.sleep(SLEEP)
         return Completion("yes", usage=Usage(calls=1, prompt_tokens=len(prompt.text), completion_tokens=1))
 
 
 def debate(size: int, agent: object, rounds: int, structure: str = "democracy") -> Society:
-    """So many members who answer so many times, each hearing what the structure lets reach it."""
+    """`size` members who answer in `rounds` rounds, hearing each other by the structure."""
     phase = Ask(ask="everyone", prompt=Inline(text="Answer the question."), label="answer")
     return Society(
         name="debate",
@@ -85,14 +85,14 @@ def debate(size: int, agent: object, rounds: int, structure: str = "democracy") 
 
 
 async def timed(work: Callable[[], Awaitable[object]]) -> float:
-    """Seconds that some work takes."""
+    """Seconds that `work` takes."""
     began = time.perf_counter()
     await work()
     return time.perf_counter() - began
 
 
 async def overhead(repeat: int) -> list[Row]:
-    """129 members, 3 rounds, everyone hears everyone, 10 ms a turn, against 387 sleeps."""
+    """129 members, 3 rounds, everyone hears everyone, 10 ms per turn, compared with 387 sleeps."""
 
     async def floor() -> None:
         for _ in range(3):
@@ -117,7 +117,7 @@ async def overhead(repeat: int) -> list[Row]:
 
 
 async def bus(repeat: int) -> list[Row]:
-    """Turns through the bus, and events to observers, against asyncio's own queues."""
+    """Turns through the bus, and events to observers, compared with asyncio's queues."""
     count, observers = 20_000, 129
     carried = MemoryBus()
     await carried.host("ann", Saying("yes"))
@@ -183,10 +183,10 @@ async def bus(repeat: int) -> list[Row]:
 
 
 async def sharing() -> list[Row]:
-    """A picture of a megabyte to 129 members."""
+    """A picture of 1 MB read by 129 members."""
     async with debate(129, Script(says="yes"), 1) as society:
         data = sample("astronaut").read_bytes()
-        data += b"\x00" * (1_000_000 - len(data))  # Behind the end of the picture, where it is not looked at.
+        data += b"\x00" * (1_000_000 - len(data))  # padding after the picture's end, which decoders ignore
         task = await society.make_task("?", images=[data])
         image = task.images[0]
         began = time.perf_counter()
@@ -197,7 +197,7 @@ async def sharing() -> list[Row]:
 
 
 async def size() -> list[Row]:
-    """What idle members cost, and how long many take."""
+    """Memory of idle members, and seconds of large societies."""
     rows: list[Row] = []
     gc.collect()
     tracemalloc.start()
@@ -217,7 +217,7 @@ async def size() -> list[Row]:
 
 
 async def rate() -> list[Row]:
-    """Scripted mindstorms a second, 64 at once, and the memory they leave behind."""
+    """Scripted mindstorms per second, 64 concurrently, and the memory they leave behind."""
     each = 100
 
     async with debate(3, Script(says="yes"), 2) as society:
@@ -231,7 +231,7 @@ async def rate() -> list[Row]:
             await asyncio.gather(*(some() for _ in range(64)))
 
         tracemalloc.start()
-        for _ in range(2):  # What is kept for the next time, such as caches, is filled once.
+        for _ in range(2):  # fills caches
             await all_of_them()
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
@@ -247,7 +247,7 @@ async def rate() -> list[Row]:
 
 
 def imports() -> list[Row]:
-    """What `import nlsom` costs over bare Python, and what is installed with it."""
+    """Seconds of `import nlsom` over bare Python, and the size of the dependencies."""
 
     def start(code: str) -> float:
         began = time.perf_counter()
@@ -259,12 +259,12 @@ def imports() -> list[Row]:
     core, everything = _needed(()), _needed(("all",))
     return [
         Row("import nlsom over bare Python", took, "s", "<= 0.30", took <= 0.30),
-        Row("distributions installed by the core", len(core), "", "told", True, f"{_megabytes(core):.0f} MB"),
+        Row("distributions installed by the core", len(core), "", "none", True, f"{_megabytes(core):.0f} MB"),
         Row(
             "distributions installed by all",
             len(everything),
             "",
-            "told",
+            "none",
             True,
             f"{_megabytes(everything):.0f} MB",
         ),
@@ -272,7 +272,7 @@ def imports() -> list[Row]:
 
 
 def _needed(extras: tuple[str, ...]) -> set[str]:
-    """The distributions that nlsom needs, themselves and all that they need."""
+    """The distributions that nlsom depends on, directly or indirectly."""
     found: set[str] = set()
     waiting = [("nlsom", extra) for extra in ("", *extras)]
     while waiting:
@@ -304,10 +304,10 @@ async def measure(repeat: int) -> list[Row]:
 
 
 def main() -> int:
-    """Measures, prints, and says by its exit code whether every target was met."""
+    """Measures and prints all rows; returns 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--repeat", type=int, default=5, help="times that each ratio is measured")
+    parser.add_argument("--repeat", type=int, default=5, help="how often to measure each ratio")
     asked = parser.parse_args()
     rows = asyncio.run(measure(asked.repeat))
     if asked.json:

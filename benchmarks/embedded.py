@@ -1,4 +1,4 @@
-"""Measures the embedded engine: what computing turns together and what its prefix cache bring.
+"""The embedded engine: speedup from batching turns and from the prefix cache.
 
 Both figures are ratios within one run, so that they can be compared between machines.
 
@@ -21,12 +21,12 @@ from nlsom.model import Completion, Prompt, Settings
 from nlsom_agents.local.embedded import Embedded
 
 MEMBERS = 16
-TOGETHER_AT_LEAST = 4.0  # times the generated tokens a second of one after the other
-SECOND_ROUND_AT_MOST = 0.25  # of the first round's prefill seconds a token
+TOGETHER_AT_LEAST = 4.0  # times the generation rate of sequential turns
+SECOND_ROUND_AT_MOST = 0.25  # of the first round's prefill time per token
 
 
 def remarks(of: str) -> str:
-    """A transcript of about 600 tokens that no cache has seen before."""
+    """A transcript of about 600 tokens, different for each `of`."""
     return "\n".join(
         f"Agent {n}: in my view thing {n * 7 % 31} of the {of} is left of thing {n * 5 % 29}, and blue."
         for n in range(24)
@@ -34,13 +34,13 @@ def remarks(of: str) -> str:
 
 
 async def measure(model: Embedded) -> dict[str, float]:
-    """Runs the trials; the model is open.
+    """Measures an open model.
 
     Returns:
-        `together`: generated tokens a second of 16 turns at once over those of one after the other.
-        `second_round`: prefill seconds a prompt token of a turn in a second round over the same transcript,
-        grown by one line, over those in the first round; medians of three.
-        And the figures that these are made of.
+        `together`: tokens per second of 16 concurrent turns, divided by that of sequential turns.
+        `second_round`: prefill seconds per prompt token in a second round, over the same transcript plus one
+        line, divided by those in the first round; medians of three.
+        And the figures from which these are computed.
     """
     media = MediaStore()
 
@@ -63,7 +63,7 @@ async def measure(model: Embedded) -> dict[str, float]:
     since = time.perf_counter()
     together = rate(await asyncio.gather(*(ask("", story, 48) for story in stories)), since)
 
-    # One member a round: of several, all but one find the transcript in the cache in the first round already.
+    # One member per round: with several, all but the first would find the transcript in the cache.
     firsts: list[float] = []
     seconds: list[float] = []
     for n in range(3):
@@ -88,10 +88,10 @@ async def run(model: str) -> dict[str, float]:
 
 
 def main() -> int:
-    """Prints the figures beside their targets; the exit code is 1 where one is missed."""
+    """Prints the figures and their targets; returns 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", default="qwen2.5-coder-1.5b")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
     figures = asyncio.run(run(given.model))
     met = figures["together"] >= TOGETHER_AT_LEAST and figures["second_round"] <= SECOND_ROUND_AT_MOST

@@ -1,8 +1,9 @@
-"""The bus on NATS against bare NATS: turns a second, added latency, and a superstep over many workers.
+"""The NATS bus compared with bare NATS: turns per second, added latency, and a superstep over many workers.
 
     python benchmarks/nats_bench.py [--turns 20000] [--members 10000]
 
-Starts a server of its own on this machine. Ratios of one run compare; absolute figures depend on the machine.
+Starts a NATS server on this machine. Ratios within one run are comparable; absolute figures depend on the
+machine.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Echo:
 
 
 async def work(kind: str, url: str, first: int, end: int) -> None:
-    """What a worker process does."""
+    """A worker process: answers bare requests, or hosts members `first` to `end - 1`."""
     if kind == "bare":
         client = await nats.connect(url)
 
@@ -56,7 +57,7 @@ async def work(kind: str, url: str, first: int, end: int) -> None:
 
 @asynccontextmanager
 async def worker(kind: str, url: str, first: int = 0, end: int = 1) -> AsyncIterator[None]:
-    """A worker process."""
+    """Runs a worker process."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, __file__, "--work", kind, url, str(first), str(end), stdout=asyncio.subprocess.PIPE
     )
@@ -70,7 +71,7 @@ async def worker(kind: str, url: str, first: int = 0, end: int = 1) -> AsyncIter
 
 
 async def rate(one: Callable[[int], Awaitable[object]], total: int, at_once: int) -> float:
-    """How many a second, with so many in flight."""
+    """Calls of `one` per second, `at_once` concurrently."""
     numbers = iter(range(total))
 
     async def loop() -> None:
@@ -83,7 +84,7 @@ async def rate(one: Callable[[int], Awaitable[object]], total: int, at_once: int
 
 
 async def compare(url: str, total: int) -> None:
-    """Turns against bare requests, in turns, so that a noisy machine is noisy for both."""
+    """Compares turns with bare requests, measured alternately, so that noise affects both."""
     async with worker("bare", url), worker("bus", url), NatsBus(url, society="panel") as bus:
         client = await nats.connect(url)
         await bus.describe(["m0"])
@@ -116,7 +117,7 @@ async def compare(url: str, total: int) -> None:
 
 
 async def superstep(url: str, members: int, workers: int) -> None:
-    """One superstep of many members."""
+    """Prints the time of a superstep of many members."""
     each = members // workers
     async with AsyncExitStack() as stack:
         await asyncio.gather(
@@ -146,7 +147,7 @@ async def superstep(url: str, members: int, workers: int) -> None:
 
 
 async def main(options: argparse.Namespace) -> None:
-    """Runs all."""
+    """Runs all measurements."""
     async with NatsServer() as server:
         await compare(server.url, options.turns)
         await superstep(server.url, options.members, 4)

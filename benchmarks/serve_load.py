@@ -1,10 +1,10 @@
-"""Latency that the server adds: an open loop of requests to a society of three members of 10 ms each.
+"""Latency that the server adds: requests at a fixed rate to a society of three members, 10 ms each.
 
     python benchmarks/serve_load.py [--rate 50] [--seconds 20] [--requests 20000]
 
-Members speak in turn, so a mindstorm takes at least 30 ms; what a request takes beyond what the same
-mindstorm takes without HTTP is what the server adds. With `--requests`, as many are sent afterwards, 32 at a
-time, and the server's memory is looked at on the way.
+Members speak in turn, so a mindstorm takes at least 30 ms. The latency of a request minus the time of the
+same mindstorm without HTTP is what the server adds. With `--requests`, sends that many afterwards, 32
+concurrently, and measures the server's memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def society() -> Society:
 
 
 def run_server(where: multiprocessing.Queue[str], end: multiprocessing.Event) -> None:  # type: ignore[valid-type]
-    """A server in a process of its own, so that the client does not share its event loop."""
+    """Runs a server, in a process of its own so that the client does not share its event loop."""
 
     async def work() -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +59,7 @@ def run_server(where: multiprocessing.Queue[str], end: multiprocessing.Event) ->
 
 
 def memory(pid: int) -> float:
-    """Resident memory of a process, MB."""
+    """Resident memory of a process in MB."""
     line = next(
         line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")
     )
@@ -67,7 +67,7 @@ def memory(pid: int) -> float:
 
 
 def busy(pid: int) -> float:
-    """Seconds that a process kept a core busy."""
+    """CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -84,7 +84,7 @@ async def alone(count: int = 100) -> float:
 
 
 async def open_loop(url: str, rate: float, seconds: float) -> tuple[list[float], list[int]]:
-    """Sends requests at a fixed rate, however long the answers take."""
+    """Sends requests at a fixed rate, however long responses take; returns their seconds and statuses."""
     took: list[float] = []
     statuses: list[int] = []
     limits = httpx.Limits(max_connections=200, max_keepalive_connections=200)
@@ -108,7 +108,7 @@ async def open_loop(url: str, rate: float, seconds: float) -> tuple[list[float],
 
 
 async def many(url: str, pid: int, count: int) -> None:
-    """Sends requests 32 at a time, and prints the server's memory."""
+    """Sends requests, 32 concurrently, and prints the server's memory and CPU time."""
     limit = asyncio.Semaphore(32)
     before = busy(pid)
     async with httpx.AsyncClient(base_url=url, timeout=60) as client:

@@ -1,13 +1,13 @@
-"""Soak the server: clients that leave, clients that crowd in, requests that nobody would think of.
+"""Soak tests of the server: clients that disconnect, many concurrent clients, and generated requests.
 
     python benchmarks/serve_soak.py [--leave 200] [--crowd 500] [--examples 250]
 
-- `leave`: a client leaves at a random moment, so many times; how long the server of the models still works.
-- `crowd`: so many clients at once; each gets 200 or the configured 429.
-- `examples`: thousands of requests made up from the OpenAPI document by schemathesis; no answer may be a 5xx,
-  none may have a status or a body that the document does not name.
+- `leave`: clients disconnect at random moments; measures how long the models' server keeps working.
+- `crowd`: many concurrent clients; each must get 200 or 429.
+- `examples`: thousands of requests that schemathesis generates from the OpenAPI document; no response may be
+  a 5xx, or have a status or body that the document does not specify.
 
-It ends with status 1 if one of them failed.
+Exits with 1 if one of them fails.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ models = {{ values = ["society/trio"] }}
 "body.model" = {{ dictionary = "models", probability = 0.8 }}
 "body.society" = {{ dictionary = "names", probability = 0.8 }}
 """
-"""What exists, so that not every request ends with 404."""
+"""Existing ids for generated requests, so that not all end with 404."""
 
 
 def soak(url: str, folder: Path, *, examples: int, phases: str, seed: int | None = None) -> tuple[int, str]:
-    """Runs schemathesis against a server; its exit status and what it says."""
+    """Runs schemathesis against a server; returns its exit status and output."""
     (folder / "schemathesis.toml").write_text(KNOWN.format(id=_mindstorm(url)))
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--no-color"]
     command += ["--checks", CHECKS, "--phases", phases, "-n", str(examples), "--continue-on-failure"]
@@ -70,7 +70,7 @@ def _mindstorm(url: str) -> str:
 
 
 async def leave(folder: Path, times: int) -> bool:
-    """Leaves so many times, while a society of three talks two rounds with a server of models."""
+    """Disconnects `times` clients while a society of three uses a model server in two rounds."""
     draw = random.Random(6)  # noqa: S311
     took: list[float] = []
     working = 0
@@ -110,21 +110,21 @@ def _running() -> list[asyncio.Task[object]]:
 
 
 async def crowd(url: str, clients: int) -> bool:
-    """So many clients ask at once."""
+    """Sends requests from many clients concurrently; returns whether each got 200 or 429."""
     limits = httpx.Limits(max_connections=clients)
     async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as client:
         got = await asyncio.gather(*(client.post(CHAT, json=chat(f"{n}?")) for n in range(clients)))
-    told = Counter(response.status_code for response in got)
-    print(f"{clients} clients at once: {dict(told)}")
-    return set(told) <= {200, 429} and all("retry-after" in one.headers for one in got if one.is_error)
+    statuses = Counter(response.status_code for response in got)
+    print(f"{clients} clients at once: {dict(statuses)}")
+    return set(statuses) <= {200, 429} and all("retry-after" in one.headers for one in got if one.is_error)
 
 
 def main() -> None:
     """Starts a server and soaks it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--leave", type=int, default=200, help="clients that leave")
-    parser.add_argument("--crowd", type=int, default=500, help="clients at once")
-    parser.add_argument("--examples", type=int, default=450, help="cases of the fuzzing phase, an operation")
+    parser.add_argument("--leave", type=int, default=200, help="clients that disconnect")
+    parser.add_argument("--crowd", type=int, default=500, help="concurrent clients")
+    parser.add_argument("--examples", type=int, default=450, help="fuzzing cases per operation")
     given = parser.parse_args()
     well = True
     if given.leave:
@@ -134,8 +134,10 @@ def main() -> None:
         if given.crowd:
             well &= asyncio.run(crowd(server.url, given.crowd))
         if given.examples:
-            status, told = soak(server.url, Path(folder), examples=given.examples, phases="coverage,fuzzing")
-            print(told[told.find("= SUMMARY") :])
+            status, report = soak(
+                server.url, Path(folder), examples=given.examples, phases="coverage,fuzzing"
+            )
+            print(report[report.find("= SUMMARY") :])
             well &= status == 0
         well &= server.process.poll() is None
     sys.exit(not well)

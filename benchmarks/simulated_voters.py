@@ -1,9 +1,9 @@
-"""What structures can gain, with members of known competence: `python benchmarks/simulated_voters.py`.
+"""What structures can gain with members of known competence: `python benchmarks/simulated_voters.py`.
 
-Members are right with a known probability and correlation (`nlsom.testing.voters`), and sit in real
-societies: the same scheduler, hearing and rules as with models. In a debate a member takes over the
-answer of one of those whom it hears, or keeps its own, drawn at random: talk then moves opinions, but
-adds no evidence. Beside each figure stands what theory says, and the vote that spends as many answers.
+Members of known competence and correlation (`nlsom.testing.voters`) form real societies, with the same
+scheduler, hearing and rules as models. In a debate, a member adopts one of the answers that it hears, or
+keeps its own, at random: the debate moves opinions but adds no evidence. Each result is printed with its
+theoretical value, where known, and that of a vote with as many answers.
 """
 
 import argparse
@@ -27,7 +27,7 @@ COUNT = VerdictBy(Plurality(), "plurality", of="voter", over="answer", tie_break
 
 
 class Opinion:
-    """Answers as a simulated voter; where it hears answers, takes one of them, its own included, by lot."""
+    """Answers as a simulated voter; once it hears answers, adopts one of them or its own at random."""
 
     def __init__(self, voter: SimulatedVoter) -> None:
         self.voter = voter
@@ -44,7 +44,7 @@ class Opinion:
 
 
 class Counting:
-    """A leader who says what most of those whom it hears said."""
+    """A leader who says the most frequent of the answers it hears."""
 
     identity = "counting/1"
 
@@ -55,24 +55,24 @@ class Counting:
 
 
 def truth(question: str) -> str:
-    """Which answer is right."""
+    """The right answer."""
     return NAMES[int(question) % 2]
 
 
 def voters(n: int, competence: float, correlation: float) -> list[Seat]:
-    """So many members of one competence."""
+    """`n` members of equal competence."""
     made = (SimulatedVoter(f"v{at}", competence, correlation) for at in range(n))
     return [Seat(Member(voter.name, "voter"), Opinion(voter)) for voter in made]
 
 
 def debate(seats: list[Seat], rounds: int, structure: StructureSpec) -> Society:
-    """All answer, hear, and answer again."""
+    """All members answer, then hear the answers and answer again."""
     phases = [FIRST, *([Repeat(repeat=rounds, phases=(AGAIN,))] if rounds else [])]
     return Society(name="debate", seats=seats, phases=phases, verdict=COUNT, structure=structure)
 
 
 def led(seats: list[Seat], leader: Opinion | Counting) -> Society:
-    """All answer, and a leader who hears them decides."""
+    """All members answer, and a leader who hears them decides."""
     seats = [*seats, Seat(Member("leader", "leader"), leader)]
     ask = Ask(ask="leader", prompt=Inline(text="Decide."), label="ballot", form="answer")
     return Society(
@@ -81,7 +81,10 @@ def led(seats: list[Seat], leader: Opinion | Counting) -> Society:
 
 
 def right_counts(n: int, competence: float, correlation: float) -> np.ndarray:
-    """Probability that so many of n are right, shape (n + 1,); √correlation is that of a shared draw."""
+    """Probabilities of 0 to n right answers, shape (n + 1,).
+
+    With probability √correlation, a member follows a draw that all share.
+    """
     shared = math.sqrt(correlation)
     p = np.zeros(n + 1)
     for followers in range(n + 1):
@@ -96,13 +99,13 @@ def right_counts(n: int, competence: float, correlation: float) -> np.ndarray:
 
 
 def majority(p: np.ndarray) -> float:
-    """Probability that most are right; a tie counts as a half."""
+    """Probability that the majority is right; a tie counts as one half."""
     n = len(p) - 1
     return float(sum(p[k] * (1.0 if 2 * k > n else 0.5 if 2 * k == n else 0.0) for k in range(n + 1)))
 
 
 def talked(p: np.ndarray, rounds: int) -> np.ndarray:
-    """The same after rounds in which each takes over an answer by lot, all hearing all (Wright-Fisher)."""
+    """The probabilities after rounds in which each adopts a random answer of all (Wright-Fisher model)."""
     n = len(p) - 1
     step = np.array(
         [
@@ -114,7 +117,7 @@ def talked(p: np.ndarray, rounds: int) -> np.ndarray:
 
 
 async def measured(society: Society, questions: int) -> tuple[int, float]:
-    """How many were right, and answers a question."""
+    """The number of right verdicts, and answers per question."""
     right = answers = 0
     async with society:
         for at in range(questions):
@@ -158,10 +161,10 @@ async def main() -> None:
             right, cost = await measured(society, given.questions)
             band = wilson(right, given.questions, level=0.99)
             rival = majority(right_counts(round(cost), competence, correlation))
-            told = "–" if theory is None else f"{theory:.3f}"
+            expected = "–" if theory is None else f"{theory:.3f}"
             print(
                 f"| {competence} | {correlation} | {name} | {cost:.0f} | {band.estimate:.3f} "
-                f"[{band.low:.3f}, {band.high:.3f}] | {told} | {rival:.3f} |"
+                f"[{band.low:.3f}, {band.high:.3f}] | {expected} | {rival:.3f} |"
             )
 
 

@@ -1,8 +1,8 @@
-"""Long runs, by hand: memory that stays flat, kills that lose nothing, members that fail.
+"""Soak tests: memory stays flat, kills lose nothing, societies cope with failing members.
 
     python benchmarks/soak.py [memory] [kills] [nats] [failing] [--mindstorms 100000] [--questions 1000]
 
-Without names it runs all. Exits with 1 if a promise is broken.
+Runs all parts by default. Exits with 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ WAYS = ("raises", "hangs", "says nothing", "answers garbage", "answers late")
 
 
 def draw(*of: object) -> float:
-    """A number from 0 up to 1 that depends on nothing else."""
+    """A pseudo-random number in [0, 1), a function of the arguments."""
     return int.from_bytes(hashlib.sha256(repr(of).encode()).digest()[:6]) / 2**48
 
 
 class Scripted:
-    """Answers by its turn alone: right four times in five. Fails as told, by its turn and who it is alone.
+    """Answers as a function of the turn, right in four of five cases; may fail, also as a function of it.
 
     Args:
         seconds: How long an answer takes.
-        failing: Share of the turns that fail, in the five ways alike.
-        log: Where the keys it is asked go.
+        failing: Share of turns that fail, evenly in the five ways.
+        log: File for the keys of the turns that it is asked.
     """
 
     identity = "scripted/1"
@@ -85,7 +85,7 @@ def democracy(agent: Scripted, **options: Any) -> Society:
 
 
 def monarchy(agent: Scripted, **options: Any) -> Society:
-    """An organizer asks three experts, twice; a leader decides."""
+    """An organizer questions three experts, twice; a leader decides."""
     late = options.pop("late", None)
 
     def ask(who: str, label: str, form: Any = "text") -> Ask:
@@ -106,7 +106,7 @@ def solo(agent: Scripted, **options: Any) -> Society:
 
 
 async def ask_all(society: Society, questions: int, at_once: int = 16) -> list[str | None]:
-    """The answers to so many questions."""
+    """Asks questions, `at_once` concurrently; returns the answers."""
     answers: list[str | None] = [None] * questions
     numbers = iter(range(questions))
 
@@ -135,7 +135,7 @@ def held() -> tuple[float, int, int, int]:
 
 
 async def memory(options: argparse.Namespace) -> bool:
-    """Many mindstorms in one process: half of them traced."""
+    """Holds many mindstorms in one process, without and with a trace."""
     good = True
     for traced in (False, True):
         total = options.mindstorms if not traced else options.mindstorms // 5
@@ -169,7 +169,7 @@ async def memory(options: argparse.Namespace) -> bool:
 
 
 async def run(path: str, log: str, questions: int, url: str | None) -> None:
-    """What the process does that is killed again and again."""
+    """The process that is killed repeatedly: asks the questions with a trace."""
     with open(log, "a", buffering=1) as asked:
         async with AsyncExitStack() as stack:
             trace = await stack.enter_async_context(SqliteTrace(path))
@@ -181,7 +181,7 @@ async def run(path: str, log: str, questions: int, url: str | None) -> None:
 
 
 async def work(url: str, log: str) -> None:
-    """What a worker process does."""
+    """A worker process: hosts the members over NATS."""
     with open(log, "a", buffering=1) as asked:
         async with (
             NatsBus(url, society="panel", patience=30) as bus,
@@ -193,7 +193,7 @@ async def work(url: str, log: str) -> None:
 
 @asynccontextmanager
 async def process(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """This file again, in another process."""
+    """Runs this file in another process."""
     made = await asyncio.create_subprocess_exec(
         sys.executable, __file__, *words, stdout=asyncio.subprocess.PIPE
     )
@@ -206,12 +206,12 @@ async def process(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 def lines(logs: Sequence[Path]) -> list[int]:
-    """How many keys each log holds."""
+    """The number of keys in each log."""
     return [log.stat().st_size // 65 if log.exists() else 0 for log in logs]
 
 
 def keys(logs: Sequence[Path], after: Sequence[int]) -> list[str]:
-    """The keys that agents were asked, from so many on in each log."""
+    """The keys in each log after the first `after` ones."""
     return [
         key
         for log, start in zip(logs, after, strict=True)
@@ -221,7 +221,7 @@ def keys(logs: Sequence[Path], after: Sequence[int]) -> list[str]:
 
 
 async def stored(path: Path) -> tuple[set[str], dict[str, str]]:
-    """The keys of the replies that a trace holds, and its verdicts' answers by question."""
+    """The keys of a trace's replies, and its verdicts' answers by question."""
     if not path.exists():
         return set(), {}
     held_keys: set[str] = set()
@@ -240,7 +240,7 @@ async def stored(path: Path) -> tuple[set[str], dict[str, str]]:
 async def kills(
     options: argparse.Namespace, url: str | None = None, server: NatsServer | None = None
 ) -> bool:
-    """SIGKILL twenty times over one run."""
+    """Kills a run twenty times (SIGKILL) and resumes it; compares it with an undisturbed run."""
     questions, times = options.questions, 20
     async with democracy(Scripted()) as society:
         whole = await ask_all(society, questions)
@@ -289,7 +289,7 @@ async def kills(
 
 
 async def over_nats(options: argparse.Namespace) -> bool:
-    """The same over NATS."""
+    """Like `kills`, over NATS with three workers."""
     async with NatsServer() as server:
         return await kills(options, server.url, server)
 
@@ -298,7 +298,7 @@ async def over_nats(options: argparse.Namespace) -> bool:
 
 
 async def failing(options: argparse.Namespace) -> bool:
-    """How often the verdict is the faultless one when 30 % of all calls fail in five ways."""
+    """Prints how often verdicts stay the same when 30 % of all calls fail in five ways."""
     number = min(options.questions, 1000)
     print(f"30 % of all calls fail ({', '.join(WAYS)}), {number} mindstorms each:")
     for name, build in (("solo", solo), ("monarchy", monarchy), ("democracy", democracy)):
@@ -313,7 +313,7 @@ async def failing(options: argparse.Namespace) -> bool:
 
 
 async def main(options: argparse.Namespace) -> int:
-    """Runs what was asked for."""
+    """Runs the chosen parts; returns 1 if a check fails."""
     parts = {"memory": memory, "kills": kills, "nats": over_nats, "failing": failing}
     good = True
     for name in options.parts or parts:

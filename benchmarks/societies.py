@@ -1,12 +1,12 @@
-"""Large societies end to end: time over the ideal, seconds and memory.
+"""Large societies end to end: overhead, seconds and memory.
 
     python benchmarks/societies.py [--json] [--small] [--embedded MODEL]
 
-- artist-critic, 129 members, with a scripted model that takes 50 ms: milliseconds over the ideal, which is
-  three supersteps of 50 ms. With `--embedded smollm2-135m` also on that model, on this machine's CPU.
-- 1,000 members in a random DAG, 10,000 in a ring and in a democracy, two rounds of answers and a vote.
+- artist-critic, 129 members, with a scripted model that takes 50 ms: milliseconds over the ideal, three
+  supersteps of 50 ms. With `--embedded smollm2-135m` also on that model, on this machine's CPU.
+- 1,000 members in a random DAG, 10,000 in a ring and in a democracy: two rounds of answers and a vote.
 
-Each row runs in a process of its own, so that its peak of memory is its own.
+Each row runs in a process of its own, whose peak memory is measured.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PICTURE = "A fox in the snow, for the cover of a winter tale."
 
 @dataclass(frozen=True)
 class Row:
-    """One society: seconds from question to verdict, and the process's peak of memory."""
+    """One society: seconds from question to verdict, and peak memory of its process."""
 
     society: str
     members: int
@@ -45,7 +45,7 @@ class Row:
 
 
 def asking(label: str) -> Ask:
-    """Everyone answers, hearing the latest answers."""
+    """A phase in which everyone answers, hearing the latest answers."""
     prompt = Inline(text="Answer the question.")
     return Ask.model_validate(
         {"ask": "everyone", "prompt": prompt, "as": label, "hears": Hears(scope="latest")}
@@ -53,7 +53,7 @@ def asking(label: str) -> Ask:
 
 
 def crowd(name: str, size: int, **options: object) -> Society:
-    """So many members who answer twice, hearing what the structure lets reach them, and vote."""
+    """`size` members who answer twice, hearing each other by the structure, and vote."""
     agent = Saying(lambda turn: "yes" if turn.seed % 3 else "no")
     return Society(
         name=f"{name} of {size}",
@@ -69,7 +69,7 @@ def crowd(name: str, size: int, **options: object) -> Society:
 
 
 def artist_critic(model: str) -> Society:
-    """The shipped society; all three of its models are this one."""
+    """The shipped society, with one model for all three of its models."""
     return load(
         "artist-critic", overrides=[f"models.{name}={model}" for name in ("first", "second", "third")]
     )
@@ -89,7 +89,7 @@ SMALL = {
 
 
 async def hold(society: Society) -> tuple[Verdict, float]:
-    """A mindstorm, and how long it took."""
+    """Holds a mindstorm; returns its verdict and seconds."""
     async with society:
         began = time.perf_counter()
         verdict = await society.ask(GeneralTask(question=PICTURE))
@@ -97,7 +97,7 @@ async def hold(society: Society) -> tuple[Verdict, float]:
 
 
 def measure(what: str, model: str | None, small: bool) -> Row:
-    """Runs one row, in this process."""
+    """Measures one row, in this process."""
     began = time.perf_counter()
     known = {**ROWS, **SMALL} if small else ROWS
     society = artist_critic(f"{{embedded: {model}}}") if model else known[what]()
@@ -111,11 +111,11 @@ def measure(what: str, model: str | None, small: bool) -> Row:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs all rows, each in a process of its own."""
+    """Measures all rows, each in a process of its own."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--small", action="store_true", help="the same with a tenth of the members")
+    parser.add_argument("--small", action="store_true", help="use a tenth of the members or fewer")
     parser.add_argument("--embedded", metavar="MODEL", help="run artist-critic on this embedded model too")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def show(row: dict[str, object]) -> None:
-    """A line of the table."""
+    """Prints a row."""
     print(
         f"{row['society']:<28} {row['members']:>6} members {row['calls']:>6} turns, built in "
         f"{row['build']:5.2f} s, held in {row['seconds']:7.2f} s, {row['megabytes']:5.0f} MB"

@@ -1,8 +1,8 @@
-"""The trace with durability on: outcomes a second, what it adds to a debate, whole mindstorms a second.
+"""The durable trace: outcomes per second, overhead in a debate, mindstorms per second.
 
     python benchmarks/trace.py [--folder .]
 
-The folder says which disk is measured. Ratios of one run compare; absolute figures depend on the machine.
+Measures the disk of the folder. Ratios within one run are comparable; absolute figures depend on the machine.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ class Slow:
 
 
 class Counting(SqliteTrace):
-    """Knows the greatest backlog: records that were appended and not durable yet."""
+    """Records the largest backlog of appended records that are not durable yet."""
 
     waiting = 0
     greatest = 0
 
     def append(self, record: Record) -> None:
-        """Appends and counts."""
+        """Appends a record and counts it."""
         self.waiting += 1
         self.greatest = max(self.greatest, self.waiting)
         super().append(record)
 
     async def durable(self) -> None:
-        """Waits, and takes off what was waited for."""
+        """Waits for durability and reduces the backlog."""
         before = self.waiting
         await super().durable()
         self.waiting = max(0, self.waiting - before)
 
 
 async def outcomes(folder: Path, level: Level, waiting: int, total: int) -> tuple[float, float]:
-    """Outcomes a second, so many waiting each for its own to be durable; and CPU time of each, µs."""
+    """Outcomes per second, with `waiting` tasks that wait for durability; and CPU µs per outcome."""
     body = b'{"parts":[{"kind":"text","text":"' + b"x" * 300 + b'"}]}'
     records = [record(str(number), body=body) for number in range(total)]
     async with SqliteTrace(folder / f"outcomes-{level}-{waiting}.sqlite", synchronous=level) as trace:
@@ -77,7 +77,7 @@ async def outcomes(folder: Path, level: Level, waiting: int, total: int) -> tupl
 
 
 async def debate(trace: Counting | None, seed: int) -> float:
-    """Seconds of a debate of 129 members, three rounds, 10 ms a call."""
+    """Seconds of a debate of 129 members over three rounds, 10 ms per call."""
     phases = [
         Repeat(
             repeat=ROUNDS,
@@ -92,7 +92,7 @@ async def debate(trace: Counting | None, seed: int) -> float:
 
 
 async def debates(folder: Path, repeat: int) -> None:
-    """What durability adds to a debate; the three ways take turns, so that noise hits all of them."""
+    """Prints what durability adds to a debate; the three variants alternate, so that noise affects all."""
     async with (
         Counting(folder / "debate-normal.sqlite") as normal,
         Counting(folder / "debate-full.sqlite", synchronous="FULL") as full,
@@ -111,7 +111,7 @@ async def debates(folder: Path, repeat: int) -> None:
 
 
 async def mindstorms(folder: Path, total: int) -> None:
-    """Durable mindstorms a second: one member, one turn, a verdict; 64 at once."""
+    """Prints durable mindstorms per second: one member, one turn, a verdict; 64 concurrently."""
     async with Counting(folder / "storms.sqlite") as trace:
         async with panel(
             [Saying("yes", identity="saying/1", turns=Forgetful())], [VOTE], trace=trace
@@ -131,14 +131,14 @@ async def mindstorms(folder: Path, total: int) -> None:
 
 
 class Forgetful(list[Turn]):
-    """Keeps no turn."""
+    """A list that stays empty."""
 
     def append(self, turn: Turn, /) -> None:
-        """Keeps it not."""
+        """Does nothing."""
 
 
 async def main(options: argparse.Namespace) -> None:
-    """Runs all."""
+    """Runs all measurements."""
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         place = Path(folder)
         levels: tuple[Level, Level] = ("NORMAL", "FULL")

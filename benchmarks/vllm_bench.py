@@ -1,13 +1,13 @@
-"""What the layout of prompts and the form of votes cost on a vLLM server: one server, one run.
+"""Prompt layout, constrained votes and cancellation on a vLLM server.
 
     python benchmarks/vllm_bench.py [--profile NAME | --url URL --model NAME] [--members 32]
 
-*Prefix law.* Members who share a transcript of about 1,300 tokens each write 8 tokens: who they are in a
-system message before it, against nlsom's layout (what is shared first, who the member is last).
-*Votes.* Each member votes for one of four options: constrained to a label, against free text that is read.
-*Cancel.* Seconds from the moment that eight calls are cancelled until the server computes nothing.
+*Prefix law.* Members that share a transcript of about 1,300 tokens write 8 tokens each: with their persona in
+a system message before the transcript, compared with nlsom's layout (shared parts first, persona last).
+*Votes.* Each member votes for one of four options: constrained to a label, compared with free text.
+*Cancel.* Seconds from cancelling eight calls until the server is idle.
 
-Transcripts are new in every run, so that no cache from an earlier one helps.
+Transcripts are new in every run, so that caches of earlier runs do not help.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FASTER_AT_LEAST, CACHED_AT_LEAST, IDLE_WITHIN = 8.0, 0.9, 1.0
 
 
 def transcript(random_: random.Random, lines: int = 60) -> str:
-    """About 1,300 tokens of what members said."""
+    """A random transcript of about 1,300 tokens."""
 
     def one_of(*words: str) -> str:
         return random_.choice(words)
@@ -53,7 +53,7 @@ def transcript(random_: random.Random, lines: int = 60) -> str:
 
 
 def persona_first(said: str, member: int, ask: str) -> Messages:
-    """The usual layout: a system message says who the member is."""
+    """The usual layout: persona in a system message."""
     return [
         {"role": "system", "content": f"You are member {member}, {ROLES[member % 4]}."},
         {"role": "user", "content": f"{said}\n{ask}"},
@@ -61,7 +61,7 @@ def persona_first(said: str, member: int, ask: str) -> Messages:
 
 
 def persona_last(said: str, member: int, ask: str) -> Messages:
-    """Nlsom's layout: one user message, what is shared first."""
+    """Nlsom's layout: one user message, shared parts first."""
     prompt = Prompt(
         head=f"{said}\n",
         tail=f"You are member {member}, {ROLES[member % 4]}. {ask}",
@@ -73,7 +73,7 @@ def persona_last(said: str, member: int, ask: str) -> Messages:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a number of requests cost."""
+    """The cost of a batch of requests."""
 
     seconds: float
     metrics: Metrics
@@ -87,18 +87,18 @@ class Bench:
         self.http, self.url, self.model = http, url, model
 
     async def metrics(self) -> Metrics:
-        """The server's counts."""
+        """The server's counters."""
         return Metrics.read((await self.http.get(f"{self.url}/metrics")).text)
 
     async def ask(self, messages: Messages, **fields: Any) -> str:
-        """One request; returns the text."""
+        """Sends one request; returns the reply's text."""
         body = {"model": self.model, "messages": messages} | fields
         response = await self.http.post(f"{self.url}/v1/chat/completions", json=body)
         response.raise_for_status()
         return response.json()["choices"][0]["message"]["content"]
 
     async def cost(self, prompts: Sequence[Messages], **fields: Any) -> Cost:
-        """Sends all requests at once, and counts."""
+        """Sends all requests concurrently, and measures their cost."""
         before, started = await self.metrics(), time.perf_counter()
         texts = await asyncio.gather(*(self.ask(messages, **fields) for messages in prompts))
         seconds = time.perf_counter() - started
@@ -106,8 +106,8 @@ class Bench:
 
 
 async def prefix_law(bench: Bench, members: int, rounds: int) -> dict[str, Any]:
-    """Seconds and share of cached prompt tokens of both layouts, interleaved."""
-    random_ = random.Random()  # noqa: S311 (text that differs, not a secret)
+    """Seconds and prefix-cache hit rates of both layouts, measured alternately."""
+    random_ = random.Random()  # noqa: S311 (varies texts; not a secret)
     rows: dict[str, list[Cost]] = {"persona first": [], "persona last": []}
     for _ in range(rounds):
         for name, layout in (("persona first", persona_first), ("persona last", persona_last)):
@@ -128,9 +128,9 @@ async def prefix_law(bench: Bench, members: int, rounds: int) -> dict[str, Any]:
 
 
 async def votes(bench: Bench, members: int) -> dict[str, Any]:
-    """Tokens and seconds of a ballot, constrained and free, and how many ballots can be read."""
+    """Tokens and seconds per ballot, constrained and free, and the share that can be parsed."""
     form = ChoiceForm(options=("a red car", "a blue boat", "a green cat", "a red dog"))
-    random_ = random.Random()  # noqa: S311 (text that differs, not a secret)
+    random_ = random.Random()  # noqa: S311 (varies texts; not a secret)
     found: dict[str, Any] = {}
     for name in ("free", "constrained"):
         said = transcript(random_)
@@ -146,7 +146,7 @@ async def votes(bench: Bench, members: int) -> dict[str, Any]:
                 "structured_outputs": {"choice": list(constraint.choice)},
                 "logprobs": True,
             }
-        await bench.ask(prompts[0], **fields)  # by the time of a vote, the transcript is in the cache
+        await bench.ask(prompts[0], **fields)  # caches the transcript, as earlier phases do in a society
         cost = await bench.cost(prompts, temperature=1.0, **fields)
         found[name] = {
             "seconds_a_vote": cost.seconds / members,
@@ -158,7 +158,7 @@ async def votes(bench: Bench, members: int) -> dict[str, Any]:
 
 
 async def cancel(bench: Bench) -> dict[str, Any]:
-    """Seconds from a cancel to an idle server, which is asked after it without a pause."""
+    """Seconds from cancelling until the server is idle, polled without a pause."""
     endless = HttpModel(f"{bench.url}/v1", bench.model, pictures=0, extra={"ignore_eos": True})
     async with endless as model:
         form, settings = TextForm(max_tokens=1500), Settings(temperature=1.0)
@@ -181,13 +181,13 @@ async def cancel(bench: Bench) -> dict[str, Any]:
 
 
 async def main() -> int:
-    """Measures and prints JSON; 1 where a target is missed."""
+    """Measures and prints JSON; returns 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--profile", default=SMOLLM2, help="started for the run, unless --url is given")
-    parser.add_argument("--python", help="where vLLM is; that of `make test-vllm` for its SmolLM2")
-    parser.add_argument("--url", help="of a server that is up, without /v1; with --model")
+    parser.add_argument("--profile", default=SMOLLM2, help="profile of the server to start, without --url")
+    parser.add_argument("--python", help="where vLLM is; by default that of `make test-vllm` for its SmolLM2")
+    parser.add_argument("--url", help="URL of a running server, without /v1; needs --model")
     parser.add_argument("--model")
     parser.add_argument("--members", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=1)
@@ -207,8 +207,8 @@ async def main() -> int:
         cancelled = await cancel(bench)
     met = law["speedup"] >= FASTER_AT_LEAST and law["persona last"]["cached"] >= CACHED_AT_LEAST
     met = met and cancelled["seconds"] <= IDLE_WITHIN
-    told = {"members": asked.members, "prefix_law": law, "votes": ballots, "cancel": cancelled, "met": met}
-    print(json.dumps(told, indent=2))
+    found = {"members": asked.members, "prefix_law": law, "votes": ballots, "cancel": cancelled, "met": met}
+    print(json.dumps(found, indent=2))
     return 0 if met else 1
 
 

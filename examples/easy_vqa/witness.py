@@ -1,7 +1,7 @@
-"""Witnesses for easy-VQA: each mind is told one thing about the picture, and the others learn it by talk.
+"""Witnesses for easy-VQA: each knows one fact about the picture, and others learn it only from dialogue.
 
-An eye is plain code: it finds the one thing in a picture of easy-VQA and tells its shape, or its colour, or
-where it is. A witness is a language model that an eye whispers to; nobody else hears that.
+An eye is plain code: it finds the thing in a picture of easy-VQA and describes its shape, colour or place.
+A witness is a language model whose own prompt contains what its eye says.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ COLOURS = {
 
 
 def thing(pixels: Pixels) -> NDArray[np.bool_]:
-    """Where the thing is: what differs from the colour of the border."""
+    """A mask of the thing: pixels that differ from the colour of the border."""
     border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
     return np.abs(pixels - np.median(border, 0)).sum(-1) > 120
 
 
 def shape(pixels: Pixels) -> str:
-    """By how much of its bounding box the thing fills: all, π/4 or a half."""
+    """Describes the shape, by the share of its bounding box that the thing fills: all, π/4 or a half."""
     rows, columns = np.nonzero(thing(pixels))
     fills = len(rows) / (np.ptp(rows) + 1) / (np.ptp(columns) + 1)
     kind = "rectangle" if fills > 0.9 else "circle" if fills > 0.67 else "triangle"
@@ -49,14 +49,14 @@ def shape(pixels: Pixels) -> str:
 
 
 def colour(pixels: Pixels) -> str:
-    """The nearest of easy-VQA's eight colours."""
+    """Describes the colour: the nearest of easy-VQA's eight colours."""
     seen = np.median(pixels[thing(pixels)], 0)
     name = min(COLOURS, key=lambda name: float(np.abs(seen - COLOURS[name]).sum()))
     return f"The thing in the picture is {name}. You do not see its shape."
 
 
 def where(pixels: Pixels) -> str:
-    """The third of the picture in which its middle is, both ways."""
+    """Describes the place: the thirds of height and width in which the thing's centre is."""
     rows, columns = np.nonzero(thing(pixels))
     height, width = pixels.shape[:2]
     down = ("top", "middle", "bottom")[int(3 * rows.mean() / height)]
@@ -65,12 +65,12 @@ def where(pixels: Pixels) -> str:
 
 
 class Witness(Chat):
-    """A language model to whom an eye whispers what it sees.
+    """A language model with an eye, whose description only its own prompt contains.
 
     Args:
-        model: Its mind.
-        eye: Looks at the pixels, and says one thing about them.
-        temperature: As of `chat`.
+        model: Completes its prompts.
+        eye: Describes one property of a picture.
+        temperature: Sampling temperature, as for `chat`.
     """
 
     name = "witness"
@@ -81,22 +81,22 @@ class Witness(Chat):
 
     @property
     def identity(self) -> str:
-        """That of a chat, and the eye's."""
+        """The identity of `chat`, and that of the eye."""
         return f"{super().identity} {self.eye.__name__}/1"
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the model says, knowing what the eye sees."""
-        return await super().speak(await self._whispered(turn))
+        """Lets the model answer, with the eye's description in its persona."""
+        return await super().speak(await self._informed(turn))
 
     def cost(self, turn: Turn) -> Cost:
-        """That of a chat, and the whisper."""
+        """The cost of `chat`, plus the eye's description."""
         cost = super().cost(turn)
         return Cost(cost.calls, cost.tokens + 40)
 
-    async def _whispered(self, turn: Turn) -> Turn:
+    async def _informed(self, turn: Turn) -> Turn:
         data = await turn.media.read(turn.task.images[0])
         pixels = await asyncio.to_thread(
             lambda: np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), np.int64)
         )
-        told = f"{turn.member.persona} What you alone know: {self.eye(pixels)}".strip()
-        return replace(turn, member=replace(turn.member, persona=told))
+        persona = f"{turn.member.persona} What you alone know: {self.eye(pixels)}".strip()
+        return replace(turn, member=replace(turn.member, persona=persona))

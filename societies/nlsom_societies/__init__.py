@@ -1,1 +1,1 @@
-"""The societies that come with nlsom, one YAML file each, and the prompts they use."""
+"""The societies that come with nlsom, one YAML file each, and their prompts."""

@@ -1,4 +1,4 @@
-"""Sample pictures that ship with nlsom, for first steps, examples and tests."""
+"""Sample pictures shipped with nlsom, for first steps, examples and tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from nlsom.errors import UsageError
 
 FOLDER = Path(__file__).parent
-"""Holds `images/` and questions, annotations and captions about the photographs in the official formats."""
+"""Contains `images/`, and questions, annotations and captions for the photographs in the official formats."""
 
 _FILES = {
     "pagoda": "900000000001.jpg",
@@ -19,11 +19,11 @@ _FILES = {
     "page": "page.png",
 }
 NAMES = tuple(_FILES)
-"""Names of the sample pictures: six photographs, and a page of print."""
+"""Names of the sample pictures: six photographs and a printed page."""
 
 
 def sample(name: str) -> Path:
-    """Finds a sample picture.
+    """The path of a sample picture.
 
     Args:
         name: One of `NAMES`, such as "cat".
