@@ -184,7 +184,7 @@ def _worn(view: Palette, said: Sequence[str]) -> tuple[str, Shares, float] | Non
 
 
 def _subject(question: Question) -> tuple[str, ...]:
-    """Of what the colour is asked: `what colour is the big cat on …` gives big, cat."""
+    """The noun phrase whose colour is asked for: `what colour is the big cat on …` gives big, cat."""
     text = question.text.casefold()
     found = re.search(
         r"\bcolou?rs?\s+(?:is|are|was|were)\s+(?:the|his|her|its|their|this|that|these|those|a|an)?\s*(.*)"

@@ -51,7 +51,7 @@ def about(society: Society) -> dict[str, Any]:
     }
 
 
-_TIES = {"first": "who stands first", "random": "lot, from the seed", "confidence": "confidence"}
+_TIES = {"first": "declaration order", "random": "a draw from the seed", "confidence": "confidence"}
 
 
 def _rounds(step: Rounds) -> str:

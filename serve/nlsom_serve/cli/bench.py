@@ -225,8 +225,8 @@ def structures(
     """
     with options.runner() as runner:
         made = options.contender(society).society
-        table = paper.Structures(paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task)
-        found = asyncio.run(equal_cost.run_all(runner, table, most=most))
+        compared = paper.Structures(paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task)
+        found = asyncio.run(equal_cost.run_all(runner, compared, most=most))
     if options.json:
         print_json([row_json(row) for row in found])
     else:

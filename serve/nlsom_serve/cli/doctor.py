@@ -13,15 +13,14 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from rich.table import Table
-
 import nlsom
 from nlsom import plugins
 from nlsom.errors import ExtraMissing
+from nlsom.home import home
 from nlsom_agents.local import catalog
 from nlsom_serve import vllm
 from nlsom_serve.cli.options import AsJson
-from nlsom_serve.cli.screen import escape, out, print_json
+from nlsom_serve.cli.screen import escape, out, print_json, table
 
 _EXTRAS = {
     "local": ("openvino", "openvino_genai", "rapidocr", "tokenizers"),
@@ -54,11 +53,11 @@ def doctor(json: AsJson = False) -> None:
         print_json([asdict(finding) for finding in findings])
         return
     marks = {"good": "[green]✓[/]", "note": "[yellow]·[/]", "bad": "[red]✗[/]"}
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    lines = table()
     for finding in findings:
         do = f"\n[dim]{escape(finding.do)}[/]" if finding.do else ""
-        table.add_row(marks[finding.state], f"[bold]{finding.what}[/]", escape(finding.told) + do)
-    out.print(table)
+        lines.add_row(marks[finding.state], f"[bold]{finding.what}[/]", escape(finding.told) + do)
+    out.print(lines)
 
 
 def examine() -> Iterator[Finding]:
@@ -76,8 +75,8 @@ def examine() -> Iterator[Finding]:
             do = "vLLM needs a virtual environment of its own: see serve/README.md"
             yield Finding(f"extra {extra}", "note", "not in this environment", do)
         else:
-            told = "not installed" if len(absent) == len(modules) else f"without {', '.join(absent)}"
-            yield Finding(f"extra {extra}", "note", told, f"pip install 'nlsom[{extra}]'")
+            message = "not installed" if len(absent) == len(modules) else f"without {', '.join(absent)}"
+            yield Finding(f"extra {extra}", "note", message, f"pip install 'nlsom[{extra}]'")
     yield from _plugins()
     yield from _cache()
     yield from _servers()
@@ -96,13 +95,15 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _cache() -> Iterator[Finding]:
-    home = catalog.home()
-    size = sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) if home.is_dir() else 0
-    there = home if home.is_dir() else home.parent
-    free = shutil.disk_usage(there).free if there.is_dir() else 0
-    told = f"{home}: {size / 2**30:.1f} GiB, {free / 2**30:.0f} GiB free"
+    folder = home()
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) if folder.is_dir() else 0
+    existing = folder if folder.is_dir() else folder.parent
+    free = shutil.disk_usage(existing).free if existing.is_dir() else 0
+    message = f"{folder}: {size / 2**30:.1f} GiB, {free / 2**30:.0f} GiB free"
     state = "good" if free > 4 * 2**30 or not free else "bad"
-    yield Finding("cache", state, told, "" if state == "good" else "make room, or set NLSOM_HOME elsewhere")
+    yield Finding(
+        "cache", state, message, "" if state == "good" else "make room, or set NLSOM_HOME elsewhere"
+    )
     for model in catalog.models():
         if model.here:
             yield Finding("model", "good", f"{model.name} ({model.size / 2**20:.0f} MiB)")

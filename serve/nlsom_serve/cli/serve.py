@@ -51,7 +51,7 @@ def serve(
     cors_origin: Annotated[
         list[str] | None, typer.Option(metavar="ORIGIN", help="A web origin that may call from browsers.")
     ] = None,
-    drain_seconds: Annotated[int, typer.Option(min=0, help="Time to finish requests when stopped.")] = 30,
+    drain_seconds: Annotated[int, typer.Option(min=0, help="Seconds to finish requests when stopped.")] = 30,
 ) -> None:
     """Serves societies as an OpenAI-compatible endpoint, with a web page to watch mindstorms.
 

@@ -32,7 +32,7 @@ from nlsom_serve.cli.options import (
     read_extra,
     read_models,
 )
-from nlsom_serve.cli.screen import escape, fail, out, print_json
+from nlsom_serve.cli.screen import escape, fail, out, print_json, table
 
 app = typer.Typer(
     help="Lists, describes, plans, draws and checks societies.\n\nExample: `nlsom societies list`",
@@ -53,10 +53,10 @@ def list_societies(json: AsJson = False) -> None:
     if json:
         print_json(rows)
     else:
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        lines = table()
         for row in rows:
-            table.add_row(f"[bold]{escape(row['society'])}[/]", escape(row["about"]))
-        out.print(table)
+            lines.add_row(f"[bold]{escape(row['society'])}[/]", escape(row["about"]))
+        out.print(lines)
     for fault in plugins.sound("societies")[1]:
         fail(fault)
 
@@ -73,10 +73,10 @@ def show(society: SocietyName, model: Models = None, set: Overrides = None, json
         print_json({**description, "models": models})
         return
     out.print(f"[bold]{escape(made.name)}[/]  {escape(made.about)}\n", soft_wrap=True)
-    table = Table("member", "role", "speaks by", "hears", box=None, padding=(0, 2, 0, 0), header_style="dim")
+    lines = table("member", "role", "speaks by", "hears")
     for row in rows(description):
-        table.add_row(*(escape(row[key]) for key in ("name", "role", "agent", "hears")))
-    out.print(table)
+        lines.add_row(*(escape(row[key]) for key in ("name", "role", "agent", "hears")))
+    out.print(lines)
     out.print()
     for name, of in models.items():
         what = ", ".join(f"{key} {value}" for key, value in of.items() if key != "optional")
@@ -125,10 +125,10 @@ def plan_society(
         phases = [{key: value for key, value in asdict(row).items() if key != "prompts"} for row in lines]
         print_json({"society": made.name, "phases": phases[:-1], "total": phases[-1], "over": found.over})
         return
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")  # all columns fit a terminal of 80
-    table.add_column("phase", no_wrap=True)
+    grid = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")  # all columns fit a terminal of 80
+    grid.add_column("phase", no_wrap=True)
     for name in ("asked", "calls", "pictures", "read", "longest", "written", "shared"):
-        table.add_column(name, justify="right")
+        grid.add_column(name, justify="right")
     for row in lines:
         name = row.phase if row is lines[-1] else f"{row.phase}, round {row.round}"
         figures = (
@@ -140,8 +140,8 @@ def plan_society(
             row.written,
             f"{row.shared:.0%}",
         )
-        table.add_row(escape(name), *map(str, figures), style="bold" if row is lines[-1] else None)
-    out.print(table)
+        grid.add_row(escape(name), *map(str, figures), style="bold" if row is lines[-1] else None)
+    out.print(grid)
     out.print(
         "[dim]Tokens read, of the longest prompt, and written; the share of the prompts that they have in "
         "common.\nAt most, and estimated: rounds may end early, and replies be shorter.[/]"

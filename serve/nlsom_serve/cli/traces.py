@@ -111,7 +111,9 @@ def prune(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Mindstorms to drop.")] = None,
     older_than: Annotated[
         float | None,
-        typer.Option("--older-than", min=0, metavar="DAYS", help="Drops those begun before this many days."),
+        typer.Option(
+            "--older-than", min=0, metavar="DAYS", help="Drops those begun more than this many days ago."
+        ),
     ] = None,
     society: Annotated[str | None, typer.Option("--society", help="Drops those of this society.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only shows what would be dropped.")] = False,

@@ -47,7 +47,7 @@ def worker(
     ] = None,
     grace: Annotated[
         float,
-        typer.Option("--grace", metavar="SECONDS", help="Time for running turns to finish when stopped."),
+        typer.Option("--grace", metavar="SECONDS", help="Time for turns to finish when stopped."),
     ] = 30.0,
 ) -> None:
     """Hosts members of a society for schedulers on other machines, until Ctrl-C or SIGTERM.
