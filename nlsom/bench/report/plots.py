@@ -1,4 +1,4 @@
-"""Plots as SVG, to stand in a page: no script, no file beside it. Colours are the page's own variables."""
+"""Plots as SVG elements for the page. Colours are CSS variables of the page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from html import escape
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 52, 16, 14, 44
 COLOURS = 10
-"""How many series the page has colours for: `--c0` to `--c9`."""
+"""Number of colours of the page: `--c0` to `--c9`."""
 NAMED = 5
-"""How many points a scatter names beside them."""
+"""Maximum number of points that a scatter plot labels."""
 
 Scale = Callable[[float], float]
 
@@ -22,11 +22,11 @@ class Point:
     """A point with an interval.
 
     Attributes:
-        x: Horizontal.
-        y: Vertical.
-        low: Lower end of its interval.
+        x: Horizontal value.
+        y: Vertical value.
+        low: Lower end of the vertical interval.
         high: Upper end.
-        label: What it is.
+        label: Its name.
         colour: Number of its colour.
     """
 
@@ -66,7 +66,7 @@ def _frame(
     *,
     x_ticks: Sequence[tuple[float, str]] | None = None,
 ) -> tuple[list[str], Scale, Scale]:
-    """Axes and grid, and the scales from values to pixels."""
+    """Axes and grid, and the horizontal and vertical scales from values to pixels."""
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def across(value: float) -> float:
@@ -108,7 +108,7 @@ def _svg(parts: Sequence[str], title: str, height: int = HEIGHT) -> str:
 
 
 def pareto(points: Sequence[Point]) -> list[Point]:
-    """The points that no other beats in cost (x, less is better) and score (y, more is better), by cost."""
+    """The Pareto front of cost (x, less is better) and score (y, more is better), by increasing cost."""
     front: list[Point] = []
     for point in sorted(points, key=lambda one: (one.x, -one.y)):
         if not front or point.y > front[-1].y:
@@ -117,7 +117,7 @@ def pareto(points: Sequence[Point]) -> list[Point]:
 
 
 def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> str:
-    """Points with intervals, and the Pareto front as a stepped line; many points are named by colour only."""
+    """Points with intervals, and the Pareto front as a stepped line. Up to `NAMED` points are labelled."""
     if not points:
         return ""
     most = max(point.x for point in points) or 1.0
@@ -147,7 +147,11 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> 
 
 
 def _labels(labels: Sequence[tuple[float, float, str, bool]]) -> list[str]:
-    """Labels beside their points, moved up or down until none lies on another."""
+    """Labels beside their points, moved down until none overlaps another.
+
+    Args:
+        labels: Of each: x and y of its point, its text, and whether it stands to the left.
+    """
     placed: list[tuple[float, float, float]] = []
     parts: list[str] = []
     for x, y, told, left in sorted(labels, key=lambda one: (one[1], one[0])):
@@ -166,7 +170,7 @@ def _labels(labels: Sequence[tuple[float, float, str, bool]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line: values by place, None where there is none."""
+    """A line of a plot; None where it has no value."""
 
     label: str
     values: Sequence[float | None]
@@ -174,7 +178,7 @@ class Series:
 
 
 def lines(series: Sequence[Series], names: Sequence[str], y_label: str, title: str) -> str:
-    """Lines over named places, from 0 to 1."""
+    """Lines over named places, with values from 0 to 1."""
     if not series or not names:
         return ""
     ticks = [(float(at), name) for at, name in enumerate(names)]
@@ -196,7 +200,7 @@ def lines(series: Sequence[Series], names: Sequence[str], y_label: str, title: s
 
 
 def reliability(bins: Sequence[tuple[float, float, int]], title: str, colour: int = 0) -> str:
-    """Share right against confidence, a dot a bin with its area by number, beside the diagonal."""
+    """A reliability diagram: a dot for each bin (confidence, share right, number), with area by number."""
     if not bins:
         return ""
     parts, across, up = _frame((0.0, 1.0), (0.0, 1.0), "confidence of the verdict", "share right")
@@ -213,7 +217,7 @@ def reliability(bins: Sequence[tuple[float, float, int]], title: str, colour: in
 
 
 def interval_bars(rows: Sequence[tuple[str, float, float, float]], title: str, colour: int = 0) -> str:
-    """Estimates with intervals, a row each, beside zero: what members are worth."""
+    """Estimates with intervals around zero, one row for each (name, estimate, low, high)."""
     if not rows:
         return ""
     left, right, row = 150, 20, 24
