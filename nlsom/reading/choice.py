@@ -35,6 +35,7 @@ _CLAUSE_END = re.compile(
 )
 
 _NAME = re.compile(r"\A\W*(?:option|choice|answer)\b\s*:?", re.I)
+_ANSWERED = re.compile(r"\W*A\s*:\W*([A-Z])\W*", re.I)
 _EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
 
 Read = tuple[int | None, str]
@@ -65,6 +66,9 @@ def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Rea
 def _alone(plain: str, options: Sequence[str], labels: Sequence[str]) -> Read | None:
     """The reply that is nothing but a label or an option."""
     bare = _EDGES.sub("", _NAME.sub("", plain))
+    answered = _ANSWERED.fullmatch(plain)  # "A: B", after "Q: …"
+    if answered and answered[1].upper() in labels and answered[1] not in options:
+        bare = answered[1]
     if bare in labels:
         return labels.index(bare), "the label alone"
     for same in (fold, _bare, _as_number):
@@ -117,7 +121,8 @@ class _Judge:
         if stated and stated[-1] > self.mentions[held[-1]].start:
             return None, "the stated answer is none of the options"
         if by_grade[2]:
-            return self._settle(by_grade[2], "the option that is decided for")
+            single = [n for n in by_grade[2] if not self._joined(n)]  # "B or C, but I choose B"
+            return self._settle(single or by_grade[2], "the option that is decided for")
         return self._only_mentioned(by_grade[1])
 
     def _only_mentioned(self, mentioned: list[int]) -> Read:
@@ -155,10 +160,13 @@ class _Judge:
         listed = before.rstrip(" ([").endswith("\n") and phrases.LISTED.match(after)
         leads = (first or (listed and mention.by_label)) and phrases.LEADS.match(after)
         if mention.kind == "lower":
-            if (leads and phrases.LISTED.match(after)) or phrases.DECIDED.search(before):
+            listing = leads and phrases.LISTED.match(after)
+            if listing or phrases.DECIDED.search(before) or phrases.PRAISED.match(after):
                 return 2
             return 1 if phrases.NAMED.search(before) else 0
-        if self._in_full(n):
+        if self._in_full(n) and not phrases.EQUATES.search(
+            self.plain, mention.end, self.mentions[n + 1].start
+        ):
             return 2
         if phrases.DECIDED.search(before) and (mention.by_label or self._alone_in_sentence(n)):
             return 2
@@ -195,9 +203,12 @@ class _Judge:
     def _denied(self) -> set[int]:
         """Which mentions are denied: in "A, B and C are wrong" all three, in "not A, B" only the first."""
         links = [self._listed_with_next(n) for n in range(len(self.joins))]
-        denied: set[int] = set()
+        denied, begins = set[int](), 0
         for n in range(len(self.mentions)):
-            clause = _CLAUSE_END.split(self._before(n))[-1]
+            if n and (ruled := self._ruled(n - 1)):
+                begins = ruled.end()  # its "no" is about the option before
+            start = self.mentions[n].start
+            clause = _CLAUSE_END.split(self.plain[max(begins, start - _NEAR) : start])[-1]
             if phrases.DENIED_BEFORE.search(clause) or (n and links[n - 1] and n - 1 in denied):
                 denied.add(n)
         for n in reversed(range(len(self.mentions))):
@@ -207,11 +218,14 @@ class _Judge:
 
     def _denied_after(self, n: int) -> bool:
         ruled = self._ruled(n)
-        return bool(phrases.DENIED_AFTER.match(self._after(n)) or (ruled and ruled["out"]))
+        return bool(
+            phrases.DENIED_AFTER.match(self._after(n)) or (ruled and phrases.RULED_OUT.search(ruled[0]))
+        )
 
     def _ruled(self, n: int) -> re.Match[str] | None:
         """The "no" of "A: no", unless it is an option itself, as in "B: No"."""
-        ruled = phrases.RULED.match(self.plain, self.mentions[n].end) if self.mentions[n].by_label else None
+        rule = phrases.RULED_MARKED if self.mentions[n].kind == "marked" else phrases.RULED
+        ruled = rule.match(self.plain, self.mentions[n].end)
         if ruled and n + 1 < len(self.mentions) and self.mentions[n + 1].start < ruled.end():
             return None
         return ruled
@@ -249,18 +263,17 @@ class _Judge:
     def _contradicted(self, n: int) -> bool:
         """Whether label and text of different options stand side by side: "B. a dog" where B is a cat."""
         mention = self.mentions[n]
+        behind = [m for k, m in enumerate(self.mentions[n + 1 : n + 3], n + 1) if k not in self.denied]
         if not mention.by_label:  # "a dog (B)"
             return any(
-                m.kind == "marked" and m.at != mention.at and self._touch(mention, m)
-                for m in self.mentions[n + 1 : n + 2]
+                m.kind == "marked" and m.at != mention.at and self._touch(mention, m) for m in behind[:1]
             )
         gap = phrases.BESIDE_LABEL.match(self.plain, mention.end)
         edge = gap.end() if gap else mention.end
-        beside = [m.at for m in self.mentions[n + 1 : n + 3] if m.kind == "text" and m.start <= edge]
-        if mention.kind == "marked":
-            beside += [
-                m.at for m in self.mentions[max(0, n - 1) : n] if not m.by_label and self._touch(m, mention)
-            ]
+        beside = [m.at for m in behind if m.kind == "text" and m.start <= edge]
+        if mention.kind == "marked" and n and n - 1 not in self.denied:
+            before = self.mentions[n - 1]
+            beside += [before.at] if not before.by_label and self._touch(before, mention) else []
         return bool(beside) and mention.at not in beside
 
     def _touch(self, one: Mention, other: Mention) -> bool:
