@@ -36,6 +36,7 @@ _CLAUSE_END = re.compile(
 
 _NAME = re.compile(r"\A\W*(?:option|choice|answer)\b\s*:?", re.I)
 _ANSWERED = re.compile(r"\W*A\s*:\W*([A-Z])\W*", re.I)
+_ARTICLE = re.compile(r"\b(?:an?|the)\s+\Z", re.I)
 _EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
 
 Read = tuple[int | None, str]
@@ -138,12 +139,12 @@ class _Judge:
     def _settle(self, chosen: Sequence[int], why: str) -> Read:
         """One option, unless the reply contradicts itself about it."""
         first = self.mentions[chosen[0]]
+        if any(self._contradicted(n) for n in chosen):
+            return None, "a label and the text beside it disagree"
         if any(self.mentions[n].at != first.at for n in chosen):
             return None, "several options are named"
         if any(self._joined(n) for n in chosen):
             return None, "several options are joined"
-        if any(self._contradicted(n) for n in chosen):
-            return None, "a label and the text beside it disagree"
         said = fold(self.options[first.at])
         if sum(fold(option) == said for option in self.options) > 1 and not any(
             self.mentions[n].by_label for n in chosen
@@ -158,6 +159,11 @@ class _Judge:
             return 3
         first = mention.start < _NEAR and not before.strip(" \"'([")
         listed = before.rstrip(" ([").endswith("\n") and phrases.LISTED.match(after)
+        named = mention.start < _NEAR and not phrases.NAMED.sub("", before).strip(" \"'([")
+        if (
+            named and phrases.LEADS.match(after) and re.match(r"[)\]]?(?:[,.;:!\n]|\Z)", after)
+        ):  # "Option B. …"
+            return 2
         leads = (first or (listed and mention.by_label)) and phrases.LEADS.match(after)
         if mention.kind == "lower":
             listing = leads and phrases.LISTED.match(after)
@@ -175,7 +181,8 @@ class _Judge:
             return 2
         if phrases.PRAISED.match(after) or self._ruled(n):
             return 2
-        said = phrases.SENTENCE_BEGINS.search(before) or (mention.by_label and phrases.IS.search(before))
+        begins = before if mention.by_label else _ARTICLE.sub("", before)
+        said = phrases.SENTENCE_BEGINS.search(begins) or (mention.by_label and phrases.IS.search(before))
         if said and phrases.SENTENCE_ENDS.match(after):
             return 2
         return 1 if mention.kind in ("marked", "text") or phrases.NAMED.search(before) else 0
@@ -203,13 +210,15 @@ class _Judge:
     def _denied(self) -> set[int]:
         """Which mentions are denied: in "A, B and C are wrong" all three, in "not A, B" only the first."""
         links = [self._listed_with_next(n) for n in range(len(self.joins))]
-        denied, begins = set[int](), 0
+        denied, begins, clause = set[int](), 0, ""
         for n in range(len(self.mentions)):
             if n and (ruled := self._ruled(n - 1)):
                 begins = ruled.end()  # its "no" is about the option before
+            own = n and self._in_full(n - 1) and not phrases.DENIES_WEAKLY.search(clause)
+            linked = n and n - 1 in denied and (links[n - 1] or own)
             start = self.mentions[n].start
             clause = _CLAUSE_END.split(self.plain[max(begins, start - _NEAR) : start])[-1]
-            if phrases.DENIED_BEFORE.search(clause) or (n and links[n - 1] and n - 1 in denied):
+            if phrases.DENIED_BEFORE.search(clause) or linked:
                 denied.add(n)
         for n in reversed(range(len(self.mentions))):
             if self._denied_after(n) or (n + 1 in denied and (links[n] or self._in_full(n))):
@@ -270,11 +279,16 @@ class _Judge:
             )
         gap = phrases.BESIDE_LABEL.match(self.plain, mention.end)
         edge = gap.end() if gap else mention.end
-        beside = [m.at for m in behind if m.kind == "text" and m.start <= edge]
+        beside = [m.at for m in behind if m.kind == "text" and m.start <= edge and not self._anew(mention, m)]
         if mention.kind == "marked" and n and n - 1 not in self.denied:
             before = self.mentions[n - 1]
             beside += [before.at] if not before.by_label and self._touch(before, mention) else []
         return bool(beside) and mention.at not in beside
+
+    def _anew(self, label: Mention, text: Mention) -> bool:
+        """Whether a text behind a label begins a sentence of its own: "B. A dog would be larger"."""
+        between = self.plain[label.end : text.start]
+        return bool(re.search(r"\.\s+[A-Z]", between) and re.match(r"\s+\w", self.plain[text.end :]))
 
     def _touch(self, one: Mention, other: Mention) -> bool:
         return not re.search(rf"[{WORD}]", self.plain[one.end : other.start])

@@ -29,7 +29,7 @@ _IS = r"""(?:\s*(?:
 EXPLICIT = re.compile(
     rf"""(?:
         {_ANSWER} ["'\s]* (?:\([^()]*\)\s*)? (?:to\s+(?:the|this)\s+question | here)? {_IS}
-      | \b(?:answer|ans)\b\W*
+      | (?<!might\s)(?<!may\s)(?<!could\s) \b(?:answer|ans)\b\W*
       | 答案 | 选择?
     ) {_FILLER} $""",
     _FLAGS,
@@ -67,7 +67,10 @@ DECIDED = re.compile(
 )
 """Before an option: "I choose", "it is", "therefore"."""
 
-IS = re.compile(r"(?:\b(?:is | be) | 's)\s+(?:(?:option | choice | letter)\s+)?[\W_]*$", _FLAGS)
+IS = re.compile(
+    r"(?:\b(?:is | (?<!might\s)(?<!may\s)(?<!could\s)be) | 's)\s+(?:(?:option | choice | letter)\s+)?[\W_]*$",
+    _FLAGS,
+)
 """Before a label that ends its sentence: "the animal is"."""
 
 NAMED = re.compile(r"(?:\b(?:option | choice | letter | alternative) | 选项)\s*$", _FLAGS)
@@ -127,6 +130,9 @@ DENIED_BEFORE = re.compile(
     _FLAGS,
 )
 """Before an option, in its clause: "not", "rather than", "if it is"."""
+
+DENIES_WEAKLY = re.compile(r"\b(?:if|whether|unless|is\s+(?:false|wrong|incorrect)\s+is)\b", re.I)
+"""In what denies a label, but not the option's text behind it: "if wages are flexible by (A) wages fall"."""
 
 DENIED_AFTER = re.compile(
     r"""[\s)\]"']* (?:\([^()]*\)\s*)? (?:
