@@ -128,12 +128,12 @@ def oracle(every: Sequence[Standing]) -> Interval:
 
 def markdown(found: Baseline) -> str:
     """The results as a Markdown table, with 95 % intervals."""
-    told = {comparison.other: comparison for comparison in found.comparisons}
+    comparisons = {comparison.other: comparison for comparison in found.comparisons}
     rows = [("society", found.society), ("single", found.single), ("self-consistency", found.consistency)]
     rows += [("best member" if not at else "member", one) for at, one in enumerate(found.alone)]
     cells: list[list[str]] = []
     for kind, one in rows:
-        gain = told.get(one.name)
+        gain = comparisons.get(one.name)
         compared = ["", ""] if gain is None else [f"{gain.difference:+.3f}", f"{gain.adjusted:.3f}"]
         cost = [f"{one.tokens:.0f}", f"{one.calls:.1f}"]
         cells.append([f"{kind}: {one.name}", f"{one.interval():.3f}", *cost, *compared])

@@ -64,15 +64,17 @@ async def dialogues(
             continue
         standing, first, _ = asked[0]
         pictures = "".join(await _pictures(first, folders[standing.run]))
-        told = [f'<p class="q">{escape(first.question)}</p>']
+        content = [f'<p class="q">{escape(first.question)}</p>']
         choices = first.task.get("choices")
         if choices and isinstance(choices, list):
-            told.append(f"<p>{escape(' · '.join(map(str, choices)))}</p>")
+            content.append(f"<p>{escape(' · '.join(map(str, choices)))}</p>")
         gold = list(dict.fromkeys(first.answers or first.references))
-        told.append(f"<p>Gold: {escape(', '.join(gold) or '–')} <small>(sample {escape(sample)})</small></p>")
+        content.append(
+            f"<p>Gold: {escape(', '.join(gold) or '–')} <small>(sample {escape(sample)})</small></p>"
+        )
         for one, line, score in asked:
-            told.append(await _society(one, line, score, traces[one.run]))
-        parts.append(f'<div class="sample"><div>{pictures}</div><div>{"".join(told)}</div></div>')
+            content.append(await _society(one, line, score, traces[one.run]))
+        parts.append(f'<div class="sample"><div>{pictures}</div><div>{"".join(content)}</div></div>')
     return "".join(parts)
 
 
@@ -93,15 +95,15 @@ async def _society(standing: Standing, line: Line, score: Score | None, trace: T
             step = (record.phase, record.round)
             parts.append(f'<p class="step">{escape(record.phase)}, round {record.round}</p>')
         if record.kind == "abstained":
-            told = f"<i>abstains: {escape(record.body.decode())}</i>"
+            text = f"<i>abstains: {escape(record.body.decode())}</i>"
         else:
             message = read_stored(Said, record.body)
-            told = escape(" ".join(message.text.split()) or "(nothing)")
+            text = escape(" ".join(message.text.split()) or "(nothing)")
             if message.answer is not None and message.answer != message.text.strip():
-                told += f" → <b>{escape(message.answer)}</b>"
+                text += f" → <b>{escape(message.answer)}</b>"
             if message.confidence is not None:
-                told += f" <small>({message.confidence:.0%} sure)</small>"
-        parts.append(f'<p class="said"><b>{escape(record.member)}:</b> {told}</p>')
+                text += f" <small>({message.confidence:.0%} sure)</small>"
+        parts.append(f'<p class="said"><b>{escape(record.member)}:</b> {text}</p>')
     return f"<details>{head}{''.join(parts)}</details>"
 
 

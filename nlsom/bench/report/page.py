@@ -68,22 +68,22 @@ async def page(
 
 
 def _head(folders: Sequence[RunFolder]) -> str:
-    told: list[str] = []
+    runs: list[str] = []
     for folder in folders:
         config = folder.config()
         many = "all samples" if config.limit is None else f"{config.limit} samples"
         drawn = "" if config.sample_seed is None else f", drawn with seed {config.sample_seed}"
         seeds = "" if config.seeds == 1 else f", {config.seeds} seeds each"
         when = datetime.fromtimestamp(config.started, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        told.append(f"{escape(folder.name)}: {escape(config.on)}, {many}{drawn}{seeds}; started {when}")
+        runs.append(f"{escape(folder.name)}: {escape(config.on)}, {many}{drawn}{seeds}; started {when}")
     names = escape(", ".join(folder.name for folder in folders))
-    return f'<h1>Comparison of societies: {names}</h1><p class="note">{"<br>".join(told)}</p>'
+    return f'<h1>Comparison of societies: {names}</h1><p class="note">{"<br>".join(runs)}</p>'
 
 
 def _foot(folders: Sequence[RunFolder]) -> str:
-    told = [
+    versions = [
         f"{escape(folder.name)}: "
         + ", ".join(f"{escape(k)} {escape(v)}" for k, v in folder.config().versions.items())
         for folder in folders
     ]
-    return f"<footer>{'<br>'.join(told)}</footer>"
+    return f"<footer>{'<br>'.join(versions)}</footer>"

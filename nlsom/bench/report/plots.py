@@ -82,11 +82,11 @@ def _frame(
         parts.append(
             f'<text class="tick" x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_number(tick)}</text>'
         )
-    for tick, told in x_ticks if x_ticks is not None else [(t, _number(t)) for t in _ticks(*x)]:
+    for tick, name in x_ticks if x_ticks is not None else [(t, _number(t)) for t in _ticks(*x)]:
         at = across(tick)
         parts.append(
             f'<text class="tick" x="{at:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">'
-            f"{escape(told)}</text>"
+            f"{escape(name)}</text>"
         )
     middle = LEFT + wide / 2
     parts.append(
@@ -137,9 +137,9 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> 
             f'<line stroke="{colour}" stroke-width="1.5" opacity=".55" x1="{x:.1f}" x2="{x:.1f}" '
             f'y1="{up(point.low):.1f}" y2="{up(point.high):.1f}"/>'
         )
-        told = f"{point.label}: {point.y:.3f} [{point.low:.3f}, {point.high:.3f}] at {point.x:.0f}"
+        tip = f"{point.label}: {point.y:.3f} [{point.low:.3f}, {point.high:.3f}] at {point.x:.0f}"
         parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(told)}</title></circle>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(tip)}</title></circle>'
         )
         labels.append((x, y, point.label, x > WIDTH * 0.62))
     parts += _labels(labels) if len(points) <= NAMED else []
@@ -154,8 +154,8 @@ def _labels(labels: Sequence[tuple[float, float, str, bool]]) -> list[str]:
     """
     placed: list[tuple[float, float, float]] = []
     parts: list[str] = []
-    for x, y, told, left in sorted(labels, key=lambda one: (one[1], one[0])):
-        wide = 6.2 * len(told)
+    for x, y, text, left in sorted(labels, key=lambda one: (one[1], one[0])):
+        wide = 6.2 * len(text)
         start = x - 9 - wide if left else x + 9
         at = y + 4
         while any(abs(at - b) < 12 and start < end and begin < start + wide for begin, end, b in placed):
@@ -163,7 +163,7 @@ def _labels(labels: Sequence[tuple[float, float, str, bool]]) -> list[str]:
         placed.append((start, start + wide, at))
         anchor, beside = ("end", x - 9) if left else ("start", x + 9)
         parts.append(
-            f'<text class="label" x="{beside:.1f}" y="{at:.1f}" text-anchor="{anchor}">{escape(told)}</text>'
+            f'<text class="label" x="{beside:.1f}" y="{at:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
         )
     return parts
 
@@ -191,10 +191,10 @@ def lines(series: Sequence[Series], names: Sequence[str], y_label: str, title: s
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{path}"/>')
         for at, value in enumerate(one.values):
             if value is not None:
-                told = f"{one.label}, {names[at]}: {value:.3f}"
+                tip = f"{one.label}, {names[at]}: {value:.3f}"
                 parts.append(
                     f'<circle cx="{across(at):.1f}" cy="{up(value):.1f}" r="4" fill="{colour}">'
-                    f"<title>{escape(told)}</title></circle>"
+                    f"<title>{escape(tip)}</title></circle>"
                 )
     return _svg(parts, title)
 
@@ -207,11 +207,11 @@ def reliability(bins: Sequence[tuple[float, float, int]], title: str, colour: in
     parts.append(f'<line class="front" x1="{across(0)}" y1="{up(0)}" x2="{across(1)}" y2="{up(1)}"/>')
     most = max(number for _, _, number in bins)
     for confidence, right, number in bins:
-        told = f"{number} verdicts, confidence {confidence:.2f}, right {right:.2f}"
+        tip = f"{number} verdicts, confidence {confidence:.2f}, right {right:.2f}"
         radius = 3 + 9 * math.sqrt(number / most)
         parts.append(
             f'<circle cx="{across(confidence):.1f}" cy="{up(right):.1f}" r="{radius:.1f}" '
-            f'fill="{_colour(colour)}" opacity=".7"><title>{told}</title></circle>'
+            f'fill="{_colour(colour)}" opacity=".7"><title>{tip}</title></circle>'
         )
     return _svg(parts, title)
 
@@ -245,9 +245,9 @@ def interval_bars(rows: Sequence[tuple[str, float, float, float]], title: str, c
             f'<line stroke="{_colour(colour)}" stroke-width="2" opacity=".6" '
             f'x1="{across(low):.1f}" x2="{across(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
-        told = f"{name}: {estimate:+.3f} [{low:+.3f}, {high:+.3f}]"
+        tip = f"{name}: {estimate:+.3f} [{low:+.3f}, {high:+.3f}]"
         parts.append(
             f'<circle cx="{across(estimate):.1f}" cy="{y:.1f}" r="5" fill="{_colour(colour)}">'
-            f"<title>{escape(told)}</title></circle>"
+            f"<title>{escape(tip)}</title></circle>"
         )
     return _svg(parts, title, height)
