@@ -45,9 +45,9 @@ async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> 
         most: Maximum number of voters.
 
     Raises:
-        UsageError: `Runner.run` raised it.
+        UsageError: `Structures.all` or `Runner.run` raised it.
     """
-    talking = list(structures.all())
+    talking = structures.all()
     minds = len(structures.cast.minds)
     everyone = structures.vote(minds)
     await runner.run([Contender.of(society) for society in (*talking, everyone)])
