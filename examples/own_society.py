@@ -1,4 +1,4 @@
-"""Societies of your own: from a YAML file, with a field overridden, and from a mapping."""
+"""Your own society: from a YAML file, with one field overridden, and from a mapping."""
 
 import asyncio
 from pathlib import Path

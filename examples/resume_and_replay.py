@@ -1,4 +1,4 @@
-"""With a trace, an interrupted run is resumed where it stopped, and a finished one needs no model."""
+"""With a trace, an interrupted run resumes where it stopped, and a finished one is shown without a model."""
 
 import asyncio
 import tempfile
@@ -21,7 +21,7 @@ async def hold(trace: SqliteTrace, members: list[Saying]) -> None:
 
 
 def three(slow: float) -> list[Saying]:
-    """Three members, the last of which takes `slow` seconds."""
+    """Three members, the last of which takes `slow` seconds to answer."""
     times = (0.0, 0.0, slow)
     return [Saying("A", seconds=time, identity=f"mind {at}") for at, time in enumerate(times)]
 

@@ -1,7 +1,7 @@
-"""Does dialogue help when each member knows another part of the evidence?
+"""Does discussion help if each member knows a different part of the picture?
 
-Three witnesses look at pictures of easy-VQA: one sees the shape, one the colour, one the place of the thing.
-Runs all structures over the same questions, each compared with a vote of equal cost without dialogue.
+Three witnesses look at pictures of easy-VQA: one sees the shape, one the colour, one the place of the object.
+Every structure is run over the same questions, each beside a vote without discussion that costs as much.
 
     python examples/easy_vqa/structures.py RUN/ --limit 60
 """
@@ -29,7 +29,7 @@ from nlsom_agents.local.embedded import Embedded
 
 
 def cast(large: Model, small: Model) -> Cast:
-    """Two witnesses backed by the large model, one by the small."""
+    """Two witnesses with the large model, one with the small."""
     minds = (
         Seat(Member("ann", "expert"), Witness(model=large, eye=shape)),
         Seat(Member("bob", "expert"), Witness(model=large, eye=colour)),
@@ -39,9 +39,9 @@ def cast(large: Model, small: Model) -> Cast:
 
 
 def narrowed(row: Row, find: Pictures) -> Sample:
-    """A sample with the options of its kind only: yes and no, the shapes, or the colours.
+    """A sample whose options are those of its kind of question: yes and no, the shapes, or the colours.
 
-    Thirteen lettered options are too many for the 1.5B model, and the wording shows a question's kind.
+    The 1.5B cannot choose among thirteen lettered options, and the wording of a question shows its kind.
     """
     sample = SETS["easy-vqa"].convert(row, find)
     (right,) = sample.answers
@@ -60,21 +60,23 @@ async def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path, help="the run's folder; run again to continue")
-    parser.add_argument("--limit", type=int, default=60, help="number of questions (default: 60)")
-    parser.add_argument("--concurrency", type=int, default=8, help="concurrent samples (default: 8)")
+    parser.add_argument("run", type=Path, help="the run's folder; give it again to resume the run")
+    parser.add_argument("--limit", type=int, default=60, help="questions (default: 60)")
+    parser.add_argument("--sample-seed", type=int, default=0, help="draws the questions (default: 0)")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="runs this structure")
+    parser.add_argument("--concurrency", type=int, default=8, help="samples at once (default: 8)")
     given = parser.parse_args()
     runner = Runner(
         open_set(replace(SETS["easy-vqa"], name="easy-vqa, options of a kind", convert=narrowed)),
         RunFolder(given.run),
         limit=given.limit,
-        sample_seed=0,
+        sample_seed=given.sample_seed,
         concurrency=given.concurrency,
         watch=show,
     )
-    # Kept open over all structures; otherwise each society would load them again.
+    # Kept open while all structures run; otherwise each society would load them again.
     async with Embedded("qwen2.5-coder-1.5b") as large, Embedded("smollm2-135m") as small:
-        table = await run_all(runner, Structures(cast(large, small)))
+        table = await run_all(runner, Structures(cast(large, small), only=given.only))
     print(markdown(table))
 
 

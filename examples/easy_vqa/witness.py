@@ -1,7 +1,7 @@
-"""Witnesses for easy-VQA: each knows one fact about the picture, and others learn it only from dialogue.
+"""Witnesses for easy-VQA: each is told one fact about the picture, which others learn only from its words.
 
-An eye is plain code: it finds the thing in a picture of easy-VQA and describes its shape, colour or place.
-A witness is a language model whose own prompt contains what its eye says.
+An eye is a plain function: it finds the object in a picture of easy-VQA and returns its shape, its colour, or
+its place. A witness is a language model that is told privately what its eye sees.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ COLOURS = {
 
 
 def thing(pixels: Pixels) -> NDArray[np.bool_]:
-    """A mask of the thing: pixels that differ from the colour of the border."""
+    """The mask of the object: pixels that differ from the colour of the border."""
     border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
     return np.abs(pixels - np.median(border, 0)).sum(-1) > 120
 
 
 def shape(pixels: Pixels) -> str:
-    """Describes the shape, by the share of its bounding box that the thing fills: all, π/4 or a half."""
+    """The shape, by the share of its bounding box that the object fills: all, π/4 or a half."""
     rows, columns = np.nonzero(thing(pixels))
     fills = len(rows) / (np.ptp(rows) + 1) / (np.ptp(columns) + 1)
     kind = "rectangle" if fills > 0.9 else "circle" if fills > 0.67 else "triangle"
@@ -49,14 +49,14 @@ def shape(pixels: Pixels) -> str:
 
 
 def colour(pixels: Pixels) -> str:
-    """Describes the colour: the nearest of easy-VQA's eight colours."""
+    """The nearest of easy-VQA's eight colours."""
     seen = np.median(pixels[thing(pixels)], 0)
     name = min(COLOURS, key=lambda name: float(np.abs(seen - COLOURS[name]).sum()))
     return f"The thing in the picture is {name}. You do not see its shape."
 
 
 def where(pixels: Pixels) -> str:
-    """Describes the place: the thirds of height and width in which the thing's centre is."""
+    """The third of the picture, vertically and horizontally, that contains the object's centre."""
     rows, columns = np.nonzero(thing(pixels))
     height, width = pixels.shape[:2]
     down = ("top", "middle", "bottom")[int(3 * rows.mean() / height)]
@@ -65,11 +65,11 @@ def where(pixels: Pixels) -> str:
 
 
 class Witness(Chat):
-    """A language model with an eye, whose description only its own prompt contains.
+    """A language model that is told privately what its eye sees.
 
     Args:
-        model: Completes its prompts.
-        eye: Describes one property of a picture.
+        model: The language model.
+        eye: Maps pixels to one sentence about them.
         temperature: Sampling temperature, as for `chat`.
     """
 
@@ -81,15 +81,15 @@ class Witness(Chat):
 
     @property
     def identity(self) -> str:
-        """The identity of `chat`, and that of the eye."""
+        """The identity of a `chat` agent and of the eye."""
         return f"{super().identity} {self.eye.__name__}/1"
 
     async def speak(self, turn: Turn) -> Said | None:
-        """Lets the model answer, with the eye's description in its persona."""
+        """The model's reply, knowing what the eye sees."""
         return await super().speak(await self._informed(turn))
 
     def cost(self, turn: Turn) -> Cost:
-        """The cost of `chat`, plus the eye's description."""
+        """The cost of a `chat` agent, plus the private sentence."""
         cost = super().cost(turn)
         return Cost(cost.calls, cost.tokens + 40)
 

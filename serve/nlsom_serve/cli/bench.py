@@ -216,6 +216,10 @@ def structures(
     society: SocietyName,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds of questions or debate.")] = 1,
     most: Annotated[int, typer.Option("--most", min=1, help="Most voters.")] = 64,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Runs only this structure; repeatable. All by default."),
+    ] = None,
     *,
     options: RunOptions,
 ) -> None:
@@ -225,7 +229,9 @@ def structures(
     """
     with options.runner() as runner:
         made = options.contender(society).society
-        compared = paper.Structures(paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task)
+        compared = paper.Structures(
+            paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task, only=only or ()
+        )
         found = asyncio.run(equal_cost.run_all(runner, compared, most=most))
     if options.json:
         print_json([row_json(row) for row in found])
