@@ -57,7 +57,7 @@ def load(group: Group, name: str) -> Any:
         ) from error
     except NlsomError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Importing runs code of strangers, which may raise anything; it hurts only who named it.
         told = f"{type(error).__name__}: {error}"
         raise PluginError(f"{name!r} (of {group}) cannot be imported: {told}") from error

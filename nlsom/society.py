@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -15,7 +16,7 @@ from pydantic import JsonValue, ValidationError
 from nlsom.blueprint import Blueprint, Seat
 from nlsom.bus import Bus, MemoryBus
 from nlsom.compiler import Compiler
-from nlsom.errors import NlsomError, UsageError
+from nlsom.errors import NlsomError, Unavailable, UsageError, cause_of
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
@@ -70,7 +71,7 @@ class Society(Blueprint):
             self._take(stack)
             if self.bus is None:
                 for part in self.parts():
-                    await stack.enter_async_context(part)
+                    await _enter(stack, part)
             await self._open(stack)
         return self
 
@@ -139,7 +140,7 @@ class Society(Blueprint):
         seats = [self.seats[at] for at in sorted(chosen)]
         async with AsyncExitStack() as stack:
             for part in self.parts(seats):
-                await stack.enter_async_context(part)
+                await _enter(stack, part)
             for seat in seats:
                 await bus.host(seat.member.name, seat.agent, limit=seat.limit)
             yield tuple(seat.member.name for seat in seats)
@@ -208,19 +209,21 @@ class Society(Blueprint):
                 the wrong type, or a choice twice.
             MediaError: A picture is not let in.
         """
-        for name, given in (("images", images), ("choices", choices)):
-            if isinstance(given, str):
-                raise UsageError(f"{name}={given!r}: give a list, such as [{given!r}]")
-        asked: dict[str, Any] = {} if question is None else {"question": question}
+        lists: dict[str, object] = {"images": images, "choices": choices}
+        for name, given in lists.items():
+            if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+                raise UsageError(f"{name}={reprlib.repr(given)}: give a list")
+        asked: dict[str, Any] = {"extra": extra or {}} | ({} if question is None else {"question": question})
         if question is None and self.task.model_fields["question"].is_required():
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
         kept = [await self.media.add(image) for image in images]
         try:
-            task = self.task(
-                **asked, images=tuple(kept), choices=tuple(choices), context=context, extra=dict(extra or {})
-            )
+            task = self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
         except ValidationError as error:
-            raise UsageError(f"this makes no {self.task.kind} task: {error}") from None
+            told = "; ".join(
+                f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)
+            )
+            raise UsageError(f"this makes no {self.task.kind} task: {told}") from None
         if len(set(task.choices)) < len(task.choices):
             raise UsageError(f"choices={choices!r}: one is there twice, so that no vote could tell which")
         return task
@@ -259,7 +262,9 @@ class Society(Blueprint):
 
     def _scheduler(self, bus: Bus, task: Task, seed: int, limits: Limits | None = None) -> Scheduler:
         if not isinstance(task, self.task):
-            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
+            given = getattr(task, "kind", type(task).__name__)
+            told = f"society {self.name!r} works on {self.task.kind} tasks, not on {given}"
+            raise UsageError(f"{told}; `await society.make_task(…)` makes one")
         program = self._limited(limits)
         return Scheduler(
             program,
@@ -273,6 +278,20 @@ class Society(Blueprint):
             retry_failed=self.retry_failed,
             built=self._built if program.limits == self.limits else self._build(program.limits),
         )
+
+
+async def _enter(stack: AsyncExitStack, part: AbstractAsyncContextManager[Any]) -> None:
+    """Opens an agent or a model; what a stranger's code raises there is told with whose it is.
+
+    Raises:
+        Unavailable: It cannot be opened.
+    """
+    try:
+        await stack.enter_async_context(part)
+    except NlsomError:
+        raise
+    except Exception as error:
+        raise Unavailable(f"{type(part).__name__} cannot be opened: {cause_of(error)}") from error
 
 
 def narrowed(society: Society, *, seconds: float | None = None, tokens: int | None = None) -> Society:
@@ -298,7 +317,7 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
             society._take(stack)  # pyright: ignore[reportPrivateUsage]
         parts = [part for society in societies if society.bus is None for part in society.parts()]
         for part in {id(part): part for part in parts}.values():
-            await stack.enter_async_context(part)
+            await _enter(stack, part)
         for society in societies:
             async with AsyncExitStack() as own:
                 await society._open(own)  # pyright: ignore[reportPrivateUsage]

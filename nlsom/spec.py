@@ -170,6 +170,8 @@ _STAND_INS: dict[str, Tree] = {
     "prompt": {"text": ""},
     "repeat": "1",
     "phases": [{"ask": "everyone", "prompt": {"text": ""}}],
+    "agreement": "1",
+    "confident": "1",
 }
 """What takes the place of a faulty or missing part without which the rest could not be checked."""
 
