@@ -71,7 +71,7 @@ class Source:
             raise UsageError(f"{told}: {'.'.join(map(str, path))} is no mapping that could hold {last!r}")
         for known in [known for known in self.marks if known[: len(path)] == tuple(path)]:
             del self.marks[known]
-        self.marks[tuple(path)] = told
+        self.marks[tuple(path)] = self.keys[tuple(path)] = told
 
 
 def as_json(value: object) -> object:

@@ -277,6 +277,8 @@ class TestOverrides:
     def test_what_an_override_breaks_is_told_with_the_option(self):
         (told,) = faults(GOOD, overrides=["limits.tokens=lots"])
         assert told.startswith("--set limits.tokens=lots: ")
+        (told,) = faults(GOOD, overrides=["limits.token=5"])
+        assert told.startswith("--set limits.token=5: unknown key")
 
     @pytest.mark.parametrize("override", ["limits", "name.x.y=1", "mindstorm.9.as=x", "mindstorm.x=1"])
     def test_an_override_that_leads_nowhere_is_told(self, override):

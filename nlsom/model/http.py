@@ -308,11 +308,11 @@ class HttpModel:
         """The error that a refusal stands for."""
         served = self._opened()
         if refused.status == 404 and served.name not in served.listed:
-            return ModelUnavailable(
-                f"{refused.url} has no model {served.name!r}; it serves {names(served.listed)}"
-            )
+            serves = f"it serves {names(served.listed)}" if served.listed else "does the address end in /v1?"
+            return ModelUnavailable(f"{refused.url} has no model {served.name!r}; {serves}")
         return wire.refusal(
             refused.body,
+            status=refused.status,
             where=refused.url,
             model=served.name,
             prompt=text,
