@@ -70,6 +70,8 @@ def load(
         ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
         UsageError: There is no such society.
     """
+    if isinstance(overrides, str):
+        raise UsageError(f"overrides={overrides!r}: give a list")
     source, folder, known_as = _find(society)
     for override in overrides:
         key, equals, value = override.partition("=")

@@ -274,6 +274,10 @@ class TestOverrides:
         assert society.phases[0].prompt.text == "Vote now."
         assert society.verdict.tie_break == "first"
 
+    def test_one_override_that_is_no_list_is_not_taken_for_its_letters(self):
+        with pytest.raises(UsageError, match="give a list"):
+            nlsom.load(GOOD, overrides="limits.tokens=5")
+
     def test_what_an_override_breaks_is_told_with_the_option(self):
         (told,) = faults(GOOD, overrides=["limits.tokens=lots"])
         assert told.startswith("--set limits.tokens=lots: ")
