@@ -289,6 +289,19 @@ def test_a_run_with_a_trace_is_not_asked_again_and_is_replayed(tmp_path):
     assert told["verdict"]["answer"] == "cat"
 
 
+def test_beside_what_was_called_now_stands_what_the_whole_mindstorm_cost(tmp_path):
+    one = tmp_path / "one.yaml"
+    one.write_text(
+        "name: one\nmodels: {llm: {scripted: 1}}\nmembers: {a: {agent: chat, model: llm}}\n"
+        "mindstorm: [{ask: a, prompt: {text: Say.}}]\n"
+    )
+    asked = [nlsom("ask", one, "What is it?", "--trace", tmp_path / "run.sqlite") for _ in range(2)]
+    assert "1 model call," in asked[0].stdout
+    assert "with stored replies" not in asked[0].stdout
+    assert "0 model calls," in asked[1].stdout
+    assert "with stored replies: 1 model call, " in asked[1].stdout
+
+
 def test_which_mindstorm_to_replay_is_asked_where_there_are_several(tmp_path):
     trace = tmp_path / "run.sqlite"
     for seed in ("1", "2"):
