@@ -17,13 +17,14 @@ import re
 import runpy
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 from typer.testing import CliRunner
 
 from nlsom.config import load, shipped
+from nlsom.plugins import Group
 from nlsom_serve.cli import app
 from nlsom_serve.cli.screen import out
 
@@ -110,6 +111,11 @@ def test_every_shipped_society_is_described_with_its_drawing() -> None:
     for name in shipped():
         assert f"pictures/{name}.svg" in text
         assert f"### {name}\n" in text
+
+
+def test_every_kind_of_plugin_is_named() -> None:
+    text = (DOCS / "python.md").read_text(encoding="utf-8")
+    assert [group for group in get_args(Group) if f"`nlsom.{group}`" not in text] == []
 
 
 def test_links_between_pages_lead_somewhere() -> None:
