@@ -234,6 +234,12 @@ class TestFaults:
         society = with_(members=members, mindstorm=[{"ask": "everyone", "prompt": {"text": "Go."}}])
         assert any("two members have this name" in fault for fault in faults(society))
 
+    def test_a_file_that_is_named_without_its_ending_is_meant(self, tmp_path, monkeypatch):
+        written(tmp_path, "name: s\n")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match="called 's'; did you mean the file s.yaml?"):
+            nlsom.load("s")
+
     def test_an_unknown_society_is_told_with_what_was_meant(self):
         with pytest.raises(UsageError, match="did you mean 'vqa-monarchy'"):
             nlsom.load("vqa-monarch")
