@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -135,7 +136,7 @@ def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | No
     if society in known:
         return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
     broken = "".join(f" ({fault})" for fault in _packages()[1])
-    if beside(Path(f"{society}.yaml")).is_file():
+    if os.path.isfile(beside(Path(f"{society}.yaml"))):  # never an error, whatever the name
         told = f"did you mean the file {society}.yaml?"
     else:
         told = f"{meant(society, known)} (a file needs its ending: {society}.yaml)"

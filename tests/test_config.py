@@ -239,6 +239,8 @@ class TestFaults:
         monkeypatch.chdir(tmp_path)
         with pytest.raises(UsageError, match="called 's'; did you mean the file s.yaml?"):
             nlsom.load("s")
+        with pytest.raises(UsageError, match="no society is called"):
+            nlsom.load("s" * 5000)
 
     def test_an_unknown_society_is_told_with_what_was_meant(self):
         with pytest.raises(UsageError, match="did you mean 'vqa-monarchy'"):
