@@ -1,4 +1,4 @@
-"""An agent of your own: any class with one method. Here, a member that counts the words of the others."""
+"""Your own agent is a class with one method. This one counts the words of the other members."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A society of your own: from a YAML file, with a field overridden, and the same from a mapping."""
+"""Your own society: from a YAML file, with one field overridden, and from a mapping."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""With a trace, a run that was cut goes on where it was; a finished one is shown without a model."""
+"""With a trace, an interrupted run resumes where it stopped, and a finished one is shown without a model."""
 
 import asyncio
 import tempfile
@@ -21,7 +21,7 @@ async def hold(trace: SqliteTrace, members: list[Saying]) -> None:
 
 
 def three(slow: float) -> list[Saying]:
-    """Members, of whom the last takes so many seconds."""
+    """Three members, the last of which takes `slow` seconds to answer."""
     times = (0.0, 0.0, slow)
     return [Saying("A", seconds=time, identity=f"mind {at}") for at, time in enumerate(times)]
 

@@ -1,4 +1,4 @@
-"""Watching a mindstorm: every event as it happens; leaving the block early would cancel it."""
+"""Watch the events of a mindstorm as they happen. Leaving the block early would cancel it."""
 
 import asyncio
 from pathlib import Path

@@ -174,7 +174,7 @@ async def test_leave_one_out_runs_the_society_again_from_its_trace(tmp_path):
     assert found["cid"].gain.estimate == 0  # it never had a say
     assert found["ann"].gain.estimate == pytest.approx(8 / 12)  # without her there is a tie: no answer
     folder_again = await page([folder], [one], fresh=True)
-    assert "drawn anew" in folder_again
+    assert "fresh run" in folder_again
 
 
 async def test_leave_one_out_of_a_society_made_in_python_cannot_be_drawn(tmp_path):

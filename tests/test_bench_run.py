@@ -121,12 +121,12 @@ async def test_a_run_with_other_options_is_refused(tmp_path):
 async def test_another_society_under_the_same_name_is_refused(tmp_path):
     samples, folder = questions(tmp_path / "set", 6), RunFolder(tmp_path / "run")
     await Runner(samples, folder, budget=300, concurrency=1).run([Contender.of(trio())])
-    with pytest.raises(UsageError, match="was another one"):
+    with pytest.raises(UsageError, match="has changed since"):
         await Runner(samples, folder).run([Contender.of(trio(every=(2, 3, 5)))])
 
 
 async def test_a_name_that_is_run_twice_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="run twice"):
+    with pytest.raises(UsageError, match="two societies are called"):
         await Runner(questions(tmp_path / "set", 2), RunFolder(tmp_path / "run")).run(
             [Contender.of(trio()), Contender.of(trio())]
         )
@@ -314,7 +314,7 @@ async def test_a_slip_in_the_path_of_a_set_does_not_take_the_folder(tmp_path):
 async def test_a_run_beneath_a_file_is_refused(tmp_path):
     (tmp_path / "file").touch()
     runner = Runner(questions(tmp_path / "set", 1), RunFolder(tmp_path / "file" / "run"))
-    with pytest.raises(UsageError, match="the folder cannot be made"):
+    with pytest.raises(UsageError, match="the folder cannot be created"):
         await runner.run([Contender.of(trio())])
 
 

@@ -174,7 +174,7 @@ def test_every_command_that_runs_takes_the_same_options(command, minds):
 
 @pytest.mark.parametrize("command", ["baseline", "structures"])
 def test_a_budget_that_ends_before_the_rivals_are_run_says_how_to_go_on(command, minds):
-    with pytest.raises(UsageError, match="with a larger --budget: it goes on where it was"):
+    with pytest.raises(UsageError, match="with a larger --budget to resume it"):
         invoke("bench", command, *minds, "--budget", "tokens=1", "-j", 1)
 
 

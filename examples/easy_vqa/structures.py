@@ -1,7 +1,7 @@
-"""Does it help that members talk, where each knows another part of what there is to see?
+"""Does discussion help if each member knows a different part of the picture?
 
-Three witnesses look at pictures of easy-VQA: one sees the shape, one the colour, one where the thing is.
-Every structure is run over the same questions, and beside each a vote of as many tokens without any talk.
+Three witnesses look at pictures of easy-VQA: one sees the shape, one the colour, one the place of the object.
+Every structure is run over the same questions, each beside a vote without discussion that costs as much.
 
     python examples/easy_vqa/structures.py RUN/ --limit 60
 """
@@ -29,7 +29,7 @@ from nlsom_agents.local.embedded import Embedded
 
 
 def cast(large: Model, small: Model) -> Cast:
-    """Two witnesses with the large model as their mind, one with the small."""
+    """Two witnesses with the large model, one with the small."""
     minds = (
         Seat(Member("ann", "expert"), Witness(model=large, eye=shape)),
         Seat(Member("bob", "expert"), Witness(model=large, eye=colour)),
@@ -39,9 +39,9 @@ def cast(large: Model, small: Model) -> Cast:
 
 
 def narrowed(row: Row, find: Pictures) -> Sample:
-    """A sample whose options are those of its kind: yes and no, the shapes, or the colours.
+    """A sample whose options are those of its kind of question: yes and no, the shapes, or the colours.
 
-    Among thirteen options by letter the 1.5B is lost, and what kind a question is its words show plainly.
+    The 1.5B cannot choose among thirteen lettered options, and the wording of a question shows its kind.
     """
     sample = SETS["easy-vqa"].convert(row, find)
     (right,) = sample.answers
@@ -60,7 +60,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run", type=Path, help="the folder that keeps the run; given again, it goes on")
+    parser.add_argument("run", type=Path, help="the run's folder; give it again to resume the run")
     parser.add_argument("--limit", type=int, default=60, help="questions (default: 60)")
     parser.add_argument("--sample-seed", type=int, default=0, help="draws the questions (default: 0)")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="runs this structure")
@@ -74,7 +74,7 @@ async def main() -> None:
         concurrency=given.concurrency,
         watch=told,
     )
-    # Open for as long as all structures run; each society would load them again otherwise.
+    # Kept open while all structures run; otherwise each society would load them again.
     async with Embedded("qwen2.5-coder-1.5b") as large, Embedded("smollm2-135m") as small:
         table = await run_all(runner, Structures(cast(large, small), only=given.only))
     print(markdown(table))

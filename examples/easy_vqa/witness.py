@@ -1,7 +1,7 @@
-"""Witnesses for easy-VQA: each mind is told one thing about the picture, and the others learn it by talk.
+"""Witnesses for easy-VQA: each is told one fact about the picture, which others learn only from its words.
 
-An eye is plain code: it finds the one thing in a picture of easy-VQA and tells its shape, or its colour, or
-where it is. A witness is a language model that an eye whispers to; nobody else hears that.
+An eye is a plain function: it finds the object in a picture of easy-VQA and returns its shape, its colour, or
+its place. A witness is a language model that is told privately what its eye sees.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ COLOURS = {
 
 
 def thing(pixels: Pixels) -> NDArray[np.bool_]:
-    """Where the thing is: what differs from the colour of the border."""
+    """The mask of the object: pixels that differ from the colour of the border."""
     border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
     return np.abs(pixels - np.median(border, 0)).sum(-1) > 120
 
 
 def shape(pixels: Pixels) -> str:
-    """By how much of its bounding box the thing fills: all, π/4 or a half."""
+    """The shape, by the share of its bounding box that the object fills: all, π/4 or a half."""
     rows, columns = np.nonzero(thing(pixels))
     fills = len(rows) / (np.ptp(rows) + 1) / (np.ptp(columns) + 1)
     kind = "rectangle" if fills > 0.9 else "circle" if fills > 0.67 else "triangle"
@@ -56,7 +56,7 @@ def colour(pixels: Pixels) -> str:
 
 
 def where(pixels: Pixels) -> str:
-    """The third of the picture in which its middle is, both ways."""
+    """The third of the picture, vertically and horizontally, that contains the object's centre."""
     rows, columns = np.nonzero(thing(pixels))
     height, width = pixels.shape[:2]
     down = ("top", "middle", "bottom")[int(3 * rows.mean() / height)]
@@ -65,12 +65,12 @@ def where(pixels: Pixels) -> str:
 
 
 class Witness(Chat):
-    """A language model to whom an eye whispers what it sees.
+    """A language model that is told privately what its eye sees.
 
     Args:
-        model: Its mind.
-        eye: Looks at the pixels, and says one thing about them.
-        temperature: As of `chat`.
+        model: The language model.
+        eye: Maps pixels to one sentence about them.
+        temperature: Sampling temperature, as for `chat`.
     """
 
     name = "witness"
@@ -81,15 +81,15 @@ class Witness(Chat):
 
     @property
     def identity(self) -> str:
-        """That of a chat, and the eye's."""
+        """The identity of a `chat` agent and of the eye."""
         return f"{super().identity} {self.eye.__name__}/1"
 
     async def speak(self, turn: Turn) -> Said | None:
-        """What the model says, knowing what the eye sees."""
+        """The model's reply, knowing what the eye sees."""
         return await super().speak(await self._whispered(turn))
 
     def cost(self, turn: Turn) -> Cost:
-        """That of a chat, and the whisper."""
+        """The cost of a `chat` agent, plus the private sentence."""
         cost = super().cost(turn)
         return Cost(cost.calls, cost.tokens + 40)
 

@@ -1,1 +1,1 @@
-"""Benchmarks: sets, official scores, runs, comparisons and reports."""
+"""Benchmarks: data sets, official scores, runs, comparisons and reports."""

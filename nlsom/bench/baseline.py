@@ -1,4 +1,4 @@
-"""The rivals of a society at equal cost: what it has to beat before its talk is worth anything."""
+"""Baselines of equal cost: the rivals that a society has to beat for its discussion to be worthwhile."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from nlsom.society import Society
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A society and its rivals over the same samples.
+    """Results of a society and its rivals over the same samples.
 
     Attributes:
         society: The society.
-        single: Its first mind alone, told what the members without a model see.
-        consistency: So many samples of that mind, and a vote, as the society's tokens buy.
-        alone: Every different member by itself, the best first; it is chosen with the gold answers in hand.
-        oracle: Score of one who always follows a member that is right, if any is.
-        comparisons: The society against single, self-consistency and best member.
+        single: Its first mind (member with a model) alone, told what the members without a model see.
+        consistency: Self-consistency: a vote over as many samples of that mind as the society's tokens buy.
+        alone: Each distinct member by itself, by decreasing score. The best is chosen by the gold answers.
+        oracle: Score when each sample is answered by a member that is right, if there is one.
+        comparisons: The society against single, self-consistency and the best member.
     """
 
     society: Standing
@@ -46,12 +46,12 @@ async def baseline(runner: Runner, contender: Contender, *, most: int = 64) -> B
     """Runs a society and its rivals.
 
     Args:
-        runner: Where and over what.
+        runner: Runs them; has the set and the folder.
         contender: The society.
-        most: Samples of self-consistency at most.
+        most: Maximum number of samples for self-consistency.
 
     Raises:
-        UsageError: The society has no member with a model; or as of `Runner.run`.
+        UsageError: The society has no member with a model; or `Runner.run` raised it.
     """
     society = contender.society
     made = Structures(Cast.of(society), limits=society.limits, task=society.task)
@@ -77,7 +77,7 @@ async def baseline(runner: Runner, contender: Contender, *, most: int = 64) -> B
 
 
 def alone(society: Society) -> list[Society]:
-    """A society of one for every member; members who would say the same are one."""
+    """A society of one for each member; members that would say the same are taken once."""
     different: dict[Hashable, Seat] = {}
     for seat in society.seats:
         different.setdefault(_mind(seat), seat)
@@ -85,9 +85,9 @@ def alone(society: Society) -> list[Society]:
 
 
 def _mind(seat: Seat) -> Hashable:
-    """What the words of a member by itself depend on."""
+    """A key of everything that determines a member's replies when it is alone."""
     model = getattr(seat.agent, "model", None)
-    # Behind a model there is nothing but its identity; an agent of another kind may keep more to itself.
+    # An agent with a model is determined by its identity and model; any other may have hidden state.
     agent = id(seat.agent) if model is None else (identity(seat.agent), id(model))
     return agent, seat.member.persona, seat.member.part
 
@@ -113,10 +113,10 @@ def _by_itself(society: Society, seat: Seat) -> Society:
 
 
 def oracle(every: Sequence[Standing]) -> Interval:
-    """The lenient score of one who always follows the member that is right, sample by sample.
+    """The lenient score when each sample gets the best score that any member has on it.
 
     Raises:
-        UsageError: There is none, or they were not run over the same samples.
+        UsageError: There are no members, or they were not run over the same samples.
     """
     if not every:
         raise UsageError("an oracle needs members to choose from")
@@ -127,13 +127,13 @@ def oracle(every: Sequence[Standing]) -> Interval:
 
 
 def markdown(found: Baseline) -> str:
-    """The table in Markdown, intervals at 95 %."""
-    told = {comparison.other: comparison for comparison in found.comparisons}
+    """The results as a Markdown table, with 95 % intervals."""
+    comparisons = {comparison.other: comparison for comparison in found.comparisons}
     rows = [("society", found.society), ("single", found.single), ("self-consistency", found.consistency)]
     rows += [("best member" if not at else "member", one) for at, one in enumerate(found.alone)]
     cells: list[list[str]] = []
     for kind, one in rows:
-        gain = told.get(one.name)
+        gain = comparisons.get(one.name)
         compared = ["", ""] if gain is None else [f"{gain.difference:+.3f}", f"{gain.adjusted:.3f}"]
         cost = [f"{one.tokens:.0f}", f"{one.calls:.1f}"]
         cells.append([f"{kind}: {one.name}", f"{one.interval():.3f}", *cost, *compared])

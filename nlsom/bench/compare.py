@@ -1,4 +1,4 @@
-"""Comparing societies over the same samples: how much better, how surely, and at what price."""
+"""Paired comparisons of societies over the same samples: gain, significance and additional cost."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from nlsom.bench.standing import Column, Standing
 from nlsom.bench.stats import Interval, McNemar, holm, mcnemar, paired_bootstrap
 from nlsom.errors import UsageError
 
-RIGHT = 0.5  # a sample is right where its score (the mean over seeds) is above this
+RIGHT = 0.5  # a sample counts as right if its score (mean over seeds) is above this
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One society against another, sample by sample.
+    """Result of a paired comparison of two societies.
 
     Attributes:
-        one: The name of the first.
-        other: What it is held against.
-        samples: How many samples both have.
-        difference: Mean score of the first less that of the other, with its interval.
-        test: McNemar's, of right and wrong.
-        tokens: Tokens a sample that the first spends more.
+        one: Name of the first society.
+        other: Name of the society it is compared with.
+        samples: Number of samples, the same for both.
+        difference: Mean score of the first minus that of the other, with its interval.
+        test: McNemar's test on right and wrong samples.
+        tokens: Tokens per sample that the first spends more than the other.
         p: The test's mid-p value.
-        adjusted: The same, adjusted for all comparisons made with it (Holm).
+        adjusted: The p-value, adjusted for all comparisons made together (Holm).
     """
 
     one: str
@@ -41,20 +41,20 @@ class Comparison:
 
     @property
     def per_thousand(self) -> float | None:
-        """Score gained per 1,000 tokens more; None where the first spends no more than the other."""
+        """Gain per 1,000 additional tokens; None if the first society spends no more than the other."""
         return 1000 * self.difference.estimate / self.tokens if self.tokens > 0 else None
 
 
 def check(one: Standing, other: Standing) -> None:
-    """Makes sure that both were asked the same.
+    """Checks that two standings are comparable.
 
     Raises:
-        UsageError: They were run over different samples, or scored by different rules.
+        UsageError: They were run over different samples, or scored by different scorers.
     """
     if (one.on, one.scorer) != (other.on, other.scorer):
         raise UsageError(
-            f"{one.name} was run on {one.on} and {other.name} on {other.on}: only runs over the same samples "
-            "can be compared"
+            f"{one.name} was run on {one.on}, but {other.name} on {other.on}: only runs over the same "
+            "samples can be compared"
         )
     asked = {line.sample: _asked(line) for line in one.lines}
     others = {line.sample: _asked(line) for line in other.lines}
@@ -64,24 +64,24 @@ def check(one: Standing, other: Standing) -> None:
         first = f"{len(strangers)} differ, the first is sample {min(strangers)!r}" if strangers else ""
         raise UsageError(
             f"{one.name} has {len(asked)} samples and {other.name} {len(others)}, and they are not the same "
-            f"({first}); run both with equal --limit and --sample-seed, and to the end"
+            f"({first}); run both to the end, with the same --limit and --sample-seed"
         )
 
 
 def _asked(line: Line) -> object:
-    """What makes a sample the same: question, choices and the pictures' bytes as they were given."""
+    """A key that is equal for equal samples: question, choices, and digests of the original pictures."""
     return line.question, line.task.get("choices"), [image.source for image in line.images]
 
 
 def compare(one: Standing, other: Standing, *, column: Column = "lenient") -> Comparison:
-    """One society against another.
+    """Compares two societies, with `adjusted` equal to `p`.
 
     Raises:
-        UsageError: They were not run over the same samples.
+        UsageError: They were not run over the same samples, or no sample has a score.
     """
     check(one, other)
     if not one.samples:
-        raise UsageError(f"{one.name}: no sample has a score, so there is nothing to compare")
+        raise UsageError(f"{one.name}: no sample has a score, so nothing can be compared")
     first, second = one.scores(column), other.scores(column, samples=one.samples)
     right, others = first > RIGHT, second > RIGHT
     test = mcnemar(int(np.sum(right & ~others)), int(np.sum(others & ~right)))
@@ -98,7 +98,7 @@ def compare(one: Standing, other: Standing, *, column: Column = "lenient") -> Co
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Comparisons that were made together, with p-values adjusted for being many."""
+    """The comparisons with their p-values adjusted for multiple testing (Holm)."""
     values = holm([comparison.p for comparison in comparisons])
     return [replace(one, adjusted=value) for one, value in zip(comparisons, values, strict=True)]
 
@@ -106,24 +106,24 @@ def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
 def compare_all(
     every: Sequence[Standing], *, against: str | None = None, column: Column = "lenient"
 ) -> list[Comparison]:
-    """Every society against every one after it, or all against one.
+    """Compares all pairs of societies, or all societies with one.
 
     Args:
-        every: At least two.
-        against: Name of the one; None for all pairs.
-        column: Which score is compared.
+        every: The societies, at least two.
+        against: Name of the society with which all others are compared; None for all pairs.
+        column: The score that is compared.
 
     Raises:
-        UsageError: There is nothing to compare, or the samples differ.
+        UsageError: There are fewer than two societies, none is called `against`, or samples differ.
     """
     if len(every) < 2:
-        raise UsageError("a comparison needs two societies: give two runs, or a run of several societies")
+        raise UsageError("a comparison needs two societies: give two runs, or one run of several societies")
     if against is None:
         pairs = [(b, a) for at, a in enumerate(every) for b in every[at + 1 :]]
     else:
         base = next((one for one in every if one.name == against), None)
         if base is None:
             known = ", ".join(one.name for one in every)
-            raise UsageError(f"no society {against!r} in these runs; there are {known}")
+            raise UsageError(f"there is no society {against!r} in these runs; there are {known}")
         pairs = [(one, base) for one in every if one is not base]
     return adjusted([compare(one, other, column=column) for one, other in pairs])

@@ -1,4 +1,4 @@
-"""The table of structures, each beside a vote that spends as many tokens."""
+"""The comparison of structures, each with a vote of equal cost."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nlsom.trace import SqliteTrace
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A structure beside a vote of as many tokens.
+    """A structure and the vote of equal cost.
 
     Attributes:
         standing: The structure.
-        rival: The largest vote that spends no more.
-        comparison: Of both.
-        seconds: A sample, along the slowest member of every step.
+        rival: The largest vote that spends no more tokens.
+        comparison: The structure against the vote.
+        seconds: Per sample: the slowest member of each step, summed.
     """
 
     standing: Standing
@@ -34,18 +34,18 @@ class Row:
 
 
 async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> list[Row]:
-    """Runs every structure, and beside each a vote without talk that spends as many tokens.
+    """Runs all structures, and for each a vote without discussion that spends no more tokens.
 
-    Votes are nested: the vote of five is the vote of seven without its last two, and takes their replies from
-    the trace. So all votes together cost no more than the largest.
+    Votes are nested: the first five voters of a vote of seven are a vote of five, whose replies come from the
+    trace. So all votes together cost no more than the largest one.
 
     Args:
-        runner: Where and over what.
-        structures: The structures.
-        most: Voters at most.
+        runner: Runs them; has the set and the folder.
+        structures: Makes the societies.
+        most: Maximum number of voters.
 
     Raises:
-        UsageError: As of `Structures.all` and `Runner.run`.
+        UsageError: `Structures.all` or `Runner.run` raised it.
     """
     talking = structures.all()
     minds = len(structures.cast.minds)
@@ -62,15 +62,15 @@ async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> 
 
 
 async def table(folder: RunFolder) -> list[Row]:
-    """The table of a run that `run_all` made: p-values adjusted for being many.
+    """The rows for a run made by `run_all`, with p-values adjusted for multiple testing.
 
     Raises:
-        UsageError: The run holds no votes.
+        UsageError: The run has no votes.
     """
     every = standings(folder)
     votes = sorted((one for one in every if one.name.startswith("vote@")), key=lambda one: one.tokens)
     if not votes:
-        raise UsageError(f"{folder.path}: is not a run of `nlsom bench structures`: it has no votes")
+        raise UsageError(f"{folder.path}: this run was not made by `nlsom bench structures`: it has no votes")
     pairs = [
         (one, next((vote for vote in reversed(votes) if vote.tokens <= one.tokens + 1e-6), votes[0]))
         for one in every
@@ -86,7 +86,7 @@ async def table(folder: RunFolder) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The table in Markdown, intervals at 95 %."""
+    """The rows as a Markdown table, with 95 % intervals."""
     head = ("structure", "score", "tokens", "calls", "seconds", "equal-cost vote", "gain over it", "p (Holm)")
     cells = [
         [

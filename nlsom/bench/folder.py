@@ -1,4 +1,4 @@
-"""A run's folder: what was run, its lines, its trace and its pictures."""
+"""The folder of a run: its configuration, lines, trace and pictures."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from nlsom.phase import FormSpec
 from nlsom.rules import TieBreak
 from nlsom.society import Society
 
-_WITH = ("numpy", "pillow", "pydantic", "openvino-genai", "rapidocr", "vllm")
+_RECORDED = ("numpy", "pillow", "pydantic", "openvino-genai", "rapidocr", "vllm")
 
 
 class Entrant(Frozen):
-    """A society that takes part in a run.
+    """Description of a society that takes part in a run.
+
+    The fields from `digest` on are known only once the society has been opened, and empty before.
 
     Attributes:
-        name: What it is called here; unique in a run.
-        file: Its name or path, for a society that comes from a file; "" for one built in Python.
-        overrides: `KEY=VALUE` options it was loaded with.
-        models: `NAME=URL` options it was loaded with.
+        name: Its name, unique in the run.
+        file: Name or path of the file it was loaded from; "" if it was built in Python.
+        overrides: `KEY=VALUE` options with which it was loaded.
+        models: `NAME=URL` options with which it was loaded.
         digest: SHA-256 (hex) of its program.
-        members: Names, roles and identities of members.
+        members: Name, role and identity of each member.
         answering: Labels of the phases whose messages answer the task.
-        rule: Name of its rule.
+        rule: Name of its voting rule.
         over: Label of the votes.
-        voters: Names of those whose votes count.
-        tie_break: What chooses among tied answers.
+        voters: Names of the members whose votes count.
+        tie_break: How ties are broken.
         spends: Names of the members that call a model.
     """
 
@@ -55,24 +57,24 @@ class Entrant(Frozen):
 
     @property
     def given(self) -> tuple[object, ...]:
-        """How it was asked for."""
+        """How it was specified: file, overrides and models."""
         return self.file, self.overrides, self.models
 
 
 class Config(Frozen):
-    """What a run is: written when it begins; a run that goes on has to be the same.
+    """Configuration of a run, `config.json`. Written at the start; a resumed run has to match it.
 
     Attributes:
         on: Name of the set.
-        path: Where it lies; "" for a set that comes as a package.
+        path: Where the set is; "" for a set that comes as a package.
         scorer: Name of its scorer.
-        limit: How many samples; None for all.
-        sample_seed: Of drawing them; None takes the first.
-        seeds: How many seeds each sample is asked with, from 0.
+        limit: Number of samples; None for all.
+        sample_seed: Seed for drawing the samples; None takes the first ones.
+        seeds: Number of seeds with which each sample is asked, counting from 0.
         entrants: The societies.
-        budget: Tokens that the whole run may spend; None is without limit.
-        versions: Of this package, Python and what answers may depend on.
-        started: When it was begun, in seconds since 1970 (UTC).
+        budget: Tokens that the whole run may spend; None for no limit.
+        versions: Versions of this package, of Python, and of packages that may influence answers.
+        started: Start of the run, in seconds since 1970 (UTC).
     """
 
     schema_version: Literal[1] = 1
@@ -89,7 +91,7 @@ class Config(Frozen):
 
 
 def entrant(society: Society, told: Entrant) -> Entrant:
-    """What is told of an entrant, with what an open society knows of itself."""
+    """The entrant `told`, completed with what is known of its society once that is open."""
     program = society.program
     decision = program.decision
     return told.model_copy(
@@ -114,14 +116,14 @@ def entrant(society: Society, told: Entrant) -> Entrant:
 
 
 def _answers(form: FormSpec) -> bool:
-    """Whether what is said in this form answers the task; free text answers whatever was asked last."""
+    """Whether a reply in this form answers the task; free text replies to the prompt instead."""
     return form != "text" and not (isinstance(form, TextForm) and not form.short)
 
 
 def versions() -> dict[str, str]:
-    """Versions of this package, of Python, and of what answers may depend on."""
+    """Versions of this package, of Python, and of installed packages that may influence answers."""
     found = {"nlsom": __version__, "python": platform.python_version()}
-    for name in _WITH:
+    for name in _RECORDED:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -130,35 +132,35 @@ def versions() -> dict[str, str]:
 
 
 class RunFolder:
-    """Where a run lies."""
+    """The folder of a run; it need not exist yet."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.lines = Lines(self.path / "samples.jsonl")
         self.trace = self.path / "trace.sqlite"
-        self.media = self.path / "trace.sqlite.media"  # where a trace looks for its pictures
+        self.media = self.path / "trace.sqlite.media"  # where the trace looks for its pictures
 
     @property
     def name(self) -> str:
-        """What it is called: the last part of its path."""
+        """The last part of its path."""
         return self.path.resolve().name
 
     def exists(self) -> bool:
-        """Whether a run was begun here."""
+        """Whether a run was started in this folder."""
         return (self.path / "config.json").exists()
 
     def config(self) -> Config:
-        """What is run here.
+        """The configuration of the run.
 
         Raises:
-            UsageError: This is not the folder of a run.
+            UsageError: This is not the folder of a run, or of another version of nlsom.
         """
         file = self.path / "config.json"
         try:
             return Config.model_validate_json(file.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
             raise UsageError(
-                f"{self.path}: holds no run; `nlsom bench run … -o {self.path}` makes one"
+                f"{self.path}: holds no run; `nlsom bench run … -o {self.path}` starts one"
             ) from None
         except ValidationError as error:
             fault = first_fault(error)
@@ -170,17 +172,20 @@ class RunFolder:
             raise UsageError(f"{file}: {fault}") from None
 
     def begin(self, config: Config) -> Config:
-        """Writes down what is run, or checks that it is what was begun here.
+        """Starts a run in this folder, or resumes the one there, to which it may add societies.
+
+        Returns:
+            The configuration as it is now in the folder.
 
         Raises:
-            UsageError: Another run was begun here; names what differs. Or the folder cannot be made.
+            UsageError: The folder has a run with other settings, which are named; or it cannot be created.
         """
         if not self.exists():
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise UsageError(
-                    f"{self.path}: the folder cannot be made ({error.strerror or error})"
+                    f"{self.path}: the folder cannot be created ({error.strerror or error})"
                 ) from None
             self.write(config.model_copy(update={"versions": versions(), "started": time.time()}))
             return self.config()
@@ -191,25 +196,25 @@ class RunFolder:
         ]
         if differs:
             raise UsageError(
-                f"{self.path}: another run was begun here ({', '.join(differs)}); "
-                "give the same options to go on with it, or another folder"
+                f"{self.path}: the run in this folder has other settings ({', '.join(differs)}); "
+                "give the same options to resume it, or another folder"
             )
         known = {one.name: one for one in held.entrants}
         new = {one.name: one for one in config.entrants}
         for name in known.keys() & new.keys():
             if known[name].given != new[name].given:
                 raise self._other(name)
-        # Whoever is known keeps its place, and what was found out of it when it was opened.
+        # Known societies keep their place, and what was learned when they were opened.
         entrants = tuple((known | new | known).values())
         merged = held.model_copy(update={"entrants": entrants, "budget": config.budget})
         self.write(merged)
         return merged
 
     def enter(self, entrant: Entrant) -> None:
-        """Writes down an entrant, now that its members are known; refuses another under the same name.
+        """Stores an entrant once its society has been opened.
 
         Raises:
-            UsageError: Another society of this name was run here.
+            UsageError: A different society with this name was run here.
         """
         held = self.config()
         known = {one.name: one for one in held.entrants}
@@ -221,12 +226,12 @@ class RunFolder:
 
     def _other(self, name: str) -> UsageError:
         return UsageError(
-            f"{self.path}: society {name!r} was another one when this run was begun; its file, options or "
-            "models have changed. Give another folder, or undo the change"
+            f"{self.path}: society {name!r} has changed since this run was started (its file, options or "
+            "models). Give another folder, or undo the change"
         )
 
     def write(self, config: Config) -> None:
-        """Replaces the file as a whole: a killed process leaves the old one or the new one."""
+        """Replaces `config.json` atomically: after a kill it is either the old or the new one."""
         part = self.path / "config.json.part"
         part.write_text(config.model_dump_json(indent=1), encoding="utf-8")
         part.replace(self.path / "config.json")

@@ -1,4 +1,4 @@
-"""Lines: what became of a sample, one JSON object a line, self-contained so that a report needs no set."""
+"""Lines: the results of samples as JSON lines, self-contained, so that a report does not need the set."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from nlsom.task import Task
 from nlsom.verdict import Abstention, Verdict
 
 Place = tuple[str, int, str]
-"""Where a line belongs: society, seed, sample."""
+"""What a line is about: society, seed, sample."""
 
 
 class Line(Frozen):
-    """A sample, the answer of a society, and what that is worth.
+    """A sample, a society's answer to it, and its score.
 
     Attributes:
-        society: Who was asked.
-        seed: The run's seed.
+        society: Name of the society.
+        seed: Seed of the mindstorm.
         sample: Identifier of the sample in its set.
         kind: Kind of the task.
-        task: The task, pictures by reference into the run's `media`.
+        task: The task; its pictures are references into the run's `media`.
         answers: Gold answers.
         choice: Index of the right choice, if there is one.
         references: Gold captions.
-        meta: What the set says besides.
-        answer: What the society answered, as the task counts it; None for no verdict.
-        confidence: Of the verdict, between 0 and 1.
-        official: By the rule of the set; None where it counts no single samples, or failed.
-        lenient: As a person would judge.
-        read: What the lenient column took as the answer.
-        why: How it was read, or why not.
+        meta: Other fields of the set.
+        answer: The society's answer, normalised by the task; None if there is no verdict.
+        confidence: Confidence of the verdict, between 0 and 1.
+        official: Score by the set's own rule; None if the set does not score single samples.
+        lenient: Score as a person would judge; None like `official`.
+        read: The answer that the lenient score read.
+        why: How it was read, or why it could not be.
         tied: The alternatives that were tied.
         abstained: Every abstention of the mindstorm.
         cut_short: The limit that ended it early.
-        usage: Spent by the whole mindstorm, earlier runs of it included; seconds are of the last run.
-        asked: Calls of models that this run of it made, the others came from the trace.
+        usage: Usage of the whole mindstorm, including earlier runs of it; seconds are those of the last run.
+        asked: Calls to models made by the last run; all other replies came from the trace.
         mindstorm: Its id in the run's trace.
-        error: Why there is no verdict at all; "" otherwise.
+        error: Why the sample failed; "" if it did not.
     """
 
     society: str
@@ -75,36 +75,40 @@ class Line(Frozen):
 
     @property
     def place(self) -> Place:
-        """Where it belongs."""
+        """Society, seed and sample: at most one line of each place counts."""
         return self.society, self.seed, self.sample
 
     @property
     def failed(self) -> bool:
-        """Whether asking again may help: there was an error, a member abstained, or a limit cut it."""
+        """Whether asking again may help: an error occurred, a member abstained, or a limit cut it short."""
         return bool(self.error or self.abstained or self.cut_short)
 
     @property
     def question(self) -> str:
-        """What was asked."""
+        """The question of the task."""
         return str(self.task.get("question", ""))
 
     @property
     def images(self) -> tuple[Image, ...]:
-        """The pictures."""
+        """The pictures of the task."""
         found: Any = self.task.get("images", ())
         return tuple(Image.model_validate(one) for one in found)
 
     def as_task(self) -> Task:
-        """The task, as it was asked.
+        """The task as it was asked.
 
         Raises:
-            PluginError: The kind of task is not installed.
+            PluginError: This kind of task is not installed.
         """
         kind: type[Task] = plugins.load("tasks", self.kind)
         return kind.model_validate(self.task)
 
     def as_sample(self) -> Sample:
-        """The sample, for scoring again."""
+        """The sample, to score it again.
+
+        Raises:
+            PluginError: This kind of task is not installed.
+        """
         return Sample(
             id=self.sample,
             task=self.as_task(),
@@ -116,14 +120,14 @@ class Line(Frozen):
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first thing that is wrong with what a file holds: `field: what`."""
+    """The first fault of a file's content, as `field: fault`."""
     first = error.errors(include_url=False)[0]
     field = ".".join(map(str, first["loc"]))
     return f"{field}: {first['msg']}" if field else first["msg"]
 
 
 def line_of(society: str, seed: int, sample: Sample, task: Task) -> Line:
-    """A line with what the set knows, and no verdict yet."""
+    """A line with the data of the set, without a verdict."""
     return Line(
         society=society,
         seed=seed,
@@ -138,7 +142,7 @@ def line_of(society: str, seed: int, sample: Sample, task: Task) -> Line:
 
 
 def decided(line: Line, verdict: Verdict) -> Line:
-    """A line with the verdict."""
+    """The line with the verdict."""
     return line.model_copy(
         update={
             "answer": verdict.counted,
@@ -154,49 +158,49 @@ def decided(line: Line, verdict: Verdict) -> Line:
 
 
 class Lines:
-    """The lines of a run in a file. A line is whole or not there; the last line of a place counts."""
+    """The file of a run's lines. An incomplete line is ignored; the last line of each place counts."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def __iter__(self) -> Iterator[Line]:
-        """Every line, in the order they were written.
+        """All lines, in the order in which they were written.
 
         Raises:
-            UsageError: A line is not one that a run wrote.
+            UsageError: A line does not have the format of a run's lines.
         """
         if not self.path.exists():
             return
         with open(self.path, "rb") as file:
             for number, raw in enumerate(file, 1):
                 if not raw.endswith(b"\n"):
-                    return  # the process was killed while it wrote; the sample is asked for again
+                    return  # the process was killed while writing; the sample is run again
                 try:
                     yield Line.model_validate_json(raw)
                 except ValidationError as error:
                     raise UsageError(f"{self.path}, line {number}: {first_fault(error)}") from None
 
     def last(self) -> Iterator[Line]:
-        """The lines that count, one a place, in the order they were written; reads the file twice."""
+        """The lines that count, one for each place, in the order of writing. Reads the file twice."""
         last = {line.place: number for number, line in enumerate(self)}
         return (line for number, line in enumerate(self) if last[line.place] == number)
 
     def append(self) -> FileIO:
-        """The file, open to write whole lines at its end, unbuffered."""
+        """Opens the file for `write`: at its end, unbuffered."""
         return open(self.path, "ab", buffering=0)
 
     def write(self, line: Line, file: FileIO) -> None:
-        """Writes a line in one piece, so that it outlives the process.
+        """Writes a line in one piece, so that it survives a kill of the process.
 
         Raises:
-            OSError: There is no room for the whole of it; `mend` takes the beginning away.
+            OSError: The disk has no room for all of it; `mend` removes the part that was written.
         """
         raw = line.model_dump_json().encode() + b"\n"
         if file.write(raw) < len(raw):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     def mend(self) -> None:
-        """Takes away the beginning of a line that a killed process left at the end."""
+        """Removes an incomplete line at the end, left by a killed process."""
         if not self.path.exists():
             return
         with open(self.path, "rb+") as file:

@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""Progress of a run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from nlsom.bench.scores import Pair
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one society is.
+    """Progress of one society. A sample counts once for each seed.
 
     Attributes:
         society: Its name.
-        done: Samples with a line, those of earlier runs included; a sample counts once a seed.
-        total: How many there will be.
-        failed: Of those done, how many ended in an error.
-        scored: Of those done, how many have a score.
-        score: Mean so far; None where the set is scored only as a whole.
-        tokens: Spent by the whole run.
+        done: Samples that have a line, including those of earlier runs.
+        total: Samples of the whole run.
+        failed: How many of those done ended in an error.
+        scored: How many of those done have a score.
+        score: Mean score so far; None if the set is only scored as a whole.
+        tokens: Tokens spent by all societies of the run.
         fresh: Samples done by this process.
-        seconds: Since this process began with this society.
-        line: The last one; None before the first.
-        stopped: Why no more samples are begun; "" otherwise.
+        seconds: Seconds since this process began with this society.
+        line: The latest line; None before the first.
+        stopped: Why no more samples are started; "" otherwise.
     """
 
     society: str
@@ -41,16 +41,22 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Samples a second."""
+        """Samples per second."""
         return self.fresh / self.seconds if self.seconds else 0.0
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest will take; None while that cannot be told."""
+        """Estimated seconds for the remaining samples; None while unknown."""
         return (self.total - self.done) / self.rate if self.rate else None
 
     def after(self, line: Line, seconds: float, *, fresh: bool) -> Progress:
-        """The progress once a line is there."""
+        """The progress after another line.
+
+        Args:
+            line: The line.
+            seconds: Seconds since this process began with this society.
+            fresh: Whether this process made the line.
+        """
         score, scored = self.score, self.scored
         if line.official is not None and line.lenient is not None:
             scored += 1
@@ -73,3 +79,4 @@ class Progress:
 
 
 Watch = Callable[[Progress], None]
+"""Called with the progress after each line, and at the end of each society."""

@@ -1,4 +1,4 @@
-"""Runs: societies over the samples of a set, many at once, so that a killed run goes on where it was."""
+"""Runs societies over the samples of a set, many at once; a killed run can be resumed."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from nlsom.society import Society
 from nlsom.task import Task
 from nlsom.trace import SqliteTrace
 
-_BATCH = 64  # samples read from the set at a time, in a thread
-_PICTURES = 256  # references held: questions about one picture stand next to each other in most sets
+_BATCH = 64  # samples read from the set at once, in a thread
+_PICTURES = 256  # cached references: in most sets, questions about one picture are adjacent
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A society that is to be run.
+    """A society to run.
 
     Attributes:
-        society: The society; not open, its trace and media are set by the runner.
-        told: What the run's folder says of it.
+        society: The society, not open; the runner sets its trace and media.
+        told: Its description for the run's folder.
     """
 
     society: Society
@@ -41,28 +41,28 @@ class Contender:
 
     @classmethod
     def of(cls, society: Society, name: str = "") -> Contender:
-        """A society built in Python."""
+        """A contender from a society built in Python; `name` defaults to the society's own."""
         return cls(society, Entrant(name=name or society.name))
 
 
 @dataclass
 class Runner:
-    """Runs societies over a set, into a folder.
+    """Runs societies over a set and stores the results in a folder.
 
-    Every outcome goes into the folder's trace before anything is made of it, and every sample that is done
-    becomes a line; so a run that was killed asks again only for the calls that were in flight.
+    Every outcome is stored in the folder's trace before it is used, and every finished sample as a line; so a
+    resumed run repeats only the calls that were in flight.
 
     Attributes:
         samples: The set.
-        folder: Where the run lies.
-        limit: How many samples; None for all.
-        sample_seed: Draws them; None takes the first.
-        seeds: How many seeds each is asked with.
-        concurrency: Samples at once.
-        budget: Tokens for the whole run: once they are spent no new sample is begun. None is without limit.
-        retry_failed: Asks again for samples that ended in an error, that a limit cut short, or in which a
-            member abstained. What was replied is not asked for again.
-        watch: Told of every line.
+        folder: The run's folder.
+        limit: Number of samples; None for all.
+        sample_seed: Seed for drawing the samples; None takes the first ones.
+        seeds: Number of seeds with which each sample is asked.
+        concurrency: Maximum number of samples at once.
+        budget: Tokens for the whole run: once they are spent, no new sample is started. None for no limit.
+        retry_failed: Whether to repeat samples that ended in an error, were cut short by a limit, or in which
+            a member abstained. Stored replies are not asked for again.
+        watch: Called with the progress after each line.
     """
 
     samples: SampleSet
@@ -77,20 +77,21 @@ class Runner:
     _images: OrderedDict[str, Image] = field(default_factory=OrderedDict[str, Image], init=False, repr=False)
 
     async def run(self, contenders: Sequence[Contender]) -> Config:
-        """Runs the societies, one after the other, and returns what the folder says of the run.
+        """Runs the societies, one after the other, and returns the run's configuration.
 
         Raises:
-            UsageError: Two societies have one name, the folder holds another run, or the set cannot be read.
+            UsageError: Two societies have the same name, the folder has a run with other settings, an
+                attribute is out of range, or the set cannot be read or does not fit a society.
             TraceError: The trace cannot be written.
         """
         names = [contender.told.name for contender in contenders]
         for name in names:
             if names.count(name) > 1:
-                raise UsageError(f"{name!r} is run twice; give one of them another name")
+                raise UsageError(f"two societies are called {name!r}; give one of them another name")
         if min(self.concurrency, self.seeds, 1 if self.limit is None else self.limit) < 1:
-            raise UsageError("concurrency, seeds and limit are whole numbers from 1")
+            raise UsageError("concurrency, seeds and limit must be at least 1")
         spec = self.samples.spec
-        # Before anything is written: a slip in the path should not leave a folder that refuses the right one.
+        # Checked first: a mistyped path must not leave a folder that refuses the right one.
         if await asyncio.to_thread(lambda: next(iter(self.samples), None)) is None:
             raise UsageError(f"{self.samples.path}: the set {spec.name!r} has no samples there")
         config = self.folder.begin(
@@ -113,18 +114,18 @@ class Runner:
                 society = contender.society
                 society.trace, society.media, society.retry_failed = trace, media, self.retry_failed
                 name = contender.told.name
-                progress, done = self._known(name, total)
+                progress, done = self._earlier(name, total)
                 if progress.done >= total:
                     self.tell(progress)
                     continue
                 async with society:
                     self.folder.enter(entrant(society, contender.told))
                     with self.folder.lines.append() as file:
-                        await _Run(self, society, judge, media, file, progress, done).run()
+                        await _SocietyRun(self, society, judge, media, file, progress, done).run()
         return self.folder.config()
 
-    def _known(self, name: str, total: int) -> tuple[Progress, set[tuple[int, str]]]:
-        """What earlier runs did for a society, and which of it stands."""
+    def _earlier(self, name: str, total: int) -> tuple[Progress, set[tuple[int, str]]]:
+        """The progress of earlier runs of a society, and the (seed, sample) pairs that need no repetition."""
         progress, done = Progress(name, total=total), set[tuple[int, str]]()
         tokens = 0
         for line in self.folder.lines.last():
@@ -135,12 +136,12 @@ class Runner:
         return replace(progress, tokens=tokens), done
 
     def tell(self, progress: Progress) -> None:
-        """Tells whoever watches."""
+        """Calls `watch`, if there is one."""
         if self.watch is not None:
             self.watch(progress)
 
     async def image(self, picture: str | bytes, media: MediaStore) -> Image:
-        """The reference of a picture; those seen last are not passed through the gate again."""
+        """The reference of a picture. Recently used ones do not pass the media gate again."""
         if isinstance(picture, bytes):
             return await media.add(picture)
         if picture not in self._images:
@@ -151,13 +152,13 @@ class Runner:
         return self._images[picture]
 
 
-def _take(samples: Iterator[Sample]) -> list[Sample]:
+def _next_batch(samples: Iterator[Sample]) -> list[Sample]:
     return list(itertools.islice(samples, _BATCH))
 
 
 @dataclass
-class _Run:
-    """One society over the set."""
+class _SocietyRun:
+    """Runs one society over the set."""
 
     runner: Runner
     society: Society
@@ -176,14 +177,14 @@ class _Run:
                 line = await self._line(seed, sample)
             finally:
                 slots.release()
-            # A few hundred bytes to the page cache: cheaper than handing them to a thread.
+            # A few hundred bytes into the page cache: cheaper than a thread.
             self.runner.folder.lines.write(line, self.file)
             self.progress = self.progress.after(line, time.perf_counter() - began, fresh=True)
             self.runner.tell(self.progress)
 
         try:
             async with asyncio.TaskGroup() as group:
-                async for seed, sample in self._open_samples():
+                async for seed, sample in self._pending_samples():
                     await slots.acquire()
                     if self._spent():
                         break
@@ -198,21 +199,23 @@ class _Run:
         budget = self.runner.budget
         return budget is not None and self.progress.tokens >= budget
 
-    async def _open_samples(self) -> AsyncIterator[tuple[int, Sample]]:
-        """What has no line yet; the set is read in a thread, a batch at a time."""
+    async def _pending_samples(self) -> AsyncIterator[tuple[int, Sample]]:
+        """The seeds and samples to run; the set is read in a thread, one batch at a time."""
         runner = self.runner
         for seed in range(runner.seeds):
             found = runner.samples.samples(runner.limit, seed=runner.sample_seed)
-            while batch := await asyncio.to_thread(_take, found):
+            while batch := await asyncio.to_thread(_next_batch, found):
                 for sample in batch:
                     if not isinstance(sample.task, self.society.task):
                         works, has = self.society.task.kind, sample.task.kind
-                        raise UsageError(f"{self.progress.society} works on {works} tasks, the set has {has}")
+                        raise UsageError(
+                            f"{self.progress.society} works on {works} tasks, but the set has {has} tasks"
+                        )
                     if (seed, sample.id) not in self.done:
                         yield seed, sample
 
     async def _line(self, seed: int, sample: Sample) -> Line:
-        """Asks, and scores. Whatever fails is told in the line; only a trace that fails ends the run."""
+        """Runs and scores a sample. An error becomes part of the line; only a `TraceError` ends the run."""
         line = line_of(self.progress.society, seed, sample, sample.task)
         try:
             task = await self._task(sample)
@@ -222,7 +225,7 @@ class _Run:
         except TraceError:
             raise
         except Exception as error:  # noqa: BLE001
-            # The run's declared policy: a sample that fails is counted and named, and the run goes on.
+            # Declared policy of a run: a failed sample is counted and reported, and the run continues.
             score = self.judge.score(None, sample)
             line = line.model_copy(update={"error": f"{type(error).__name__}: {error}"})
         if score is None:
@@ -237,6 +240,6 @@ class _Run:
         )
 
     async def _task(self, sample: Sample) -> Task:
-        """The task with its pictures, which have passed the gate."""
+        """The task with its pictures, which have passed the media gate."""
         images = [await self.runner.image(picture, self.media) for picture in sample.pictures]
         return type(sample.task).model_validate({**sample.task.model_dump(), "images": images})

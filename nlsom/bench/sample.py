@@ -1,4 +1,4 @@
-"""Samples: what a set asks, and what it holds to be right."""
+"""Samples: the questions of a set with their gold answers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Sample:
 
     Attributes:
         id: Its identifier in the set.
-        task: What is asked; its `images` are empty until the runner has passed `pictures` through the gate.
-        answers: Gold answers, in the set's order: the ten of VQA, the accepted ones of DocVQA, or one.
-        choice: Index of the right one among `task.choices`; None where the set has no choices or keeps it
-            secret.
+        task: What is asked. Its `images` are empty until the runner passes `pictures` through the media gate.
+        answers: Gold answers in the set's order, such as the ten of VQA or the accepted ones of DocVQA.
+        choice: Index of the right choice in `task.choices`; None if there are no choices or the set does not
+            publish it.
         references: Gold captions.
-        pictures: Paths or URLs of the pictures; or the bytes of a file, where a set embeds them.
-        meta: What the set says besides, such as `question_type`, `difficult` or `group`.
+        pictures: Paths or URLs of the pictures, or the bytes of a file if the set embeds them.
+        meta: Other fields of the set, such as `question_type`, `difficult` or `group`.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Standings: what a society came to over a run, in figures with their intervals."""
+"""Standings: the results of a society in a run, as figures with intervals."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Standing:
-    """One society over the samples of a run.
+    """Results of one society in a run.
 
     Attributes:
         run: Name of the run.
         on: Name of the set.
         scorer: Name of its scorer.
-        entrant: What the run's folder says of the society.
-        lines: Those that count, by sample, then by seed.
+        entrant: Description of the society.
+        lines: The lines that count, sorted by sample, then by seed.
     """
 
     run: str
@@ -43,7 +43,7 @@ class Standing:
 
     @property
     def name(self) -> str:
-        """Of the society."""
+        """Name of the society."""
         return self.entrant.name
 
     @cached_property
@@ -59,7 +59,7 @@ class Standing:
 
     @cached_property
     def figures(self) -> Mapping[str, Pair]:
-        """The set's figures by name, the first to be reported first; means over seeds."""
+        """The set's figures by name, in the order of reporting; means over seeds."""
         every = [totals.figures for _, totals in self._by_seed]
         return {
             name: Pair(
@@ -71,7 +71,7 @@ class Standing:
 
     @cached_property
     def scored(self) -> tuple[tuple[Line, Score], ...]:
-        """Every line that the set counts, with its score."""
+        """Every line that the set scores, with its score."""
         return tuple(
             (line, score)
             for lines, totals in self._by_seed
@@ -81,11 +81,16 @@ class Standing:
 
     @cached_property
     def samples(self) -> tuple[str, ...]:
-        """Identifiers of the samples that count, in order of the set's lines."""
+        """Identifiers of the scored samples, in the order of `lines`."""
         return tuple(dict.fromkeys(line.sample for line, _ in self.scored))
 
     def scores(self, column: Column = "lenient", *, samples: Sequence[str] | None = None) -> Array:
-        """A score a sample, the mean over seeds; in the order of `samples`, by default its own."""
+        """Mean score of each sample over seeds, shape (samples,).
+
+        Args:
+            column: Which score.
+            samples: The samples and their order; by default the society's own `samples`.
+        """
         found: defaultdict[str, list[float]] = defaultdict(list)
         for line, score in self.scored:
             found[line.sample].append(getattr(score, column))
@@ -93,19 +98,19 @@ class Standing:
         return np.array([sum(found[sample]) / len(found[sample]) for sample in order])
 
     def interval(self) -> Interval:
-        """The mean lenient score with its interval over samples; not a number where the set counts none."""
+        """The mean lenient score with its interval over samples; NaN if no sample is scored."""
         if not self.samples:
             return Interval(math.nan, math.nan, math.nan)
         return bootstrap(self.scores())
 
     @cached_property
     def tokens(self) -> float:
-        """Tokens read and written a sample, on average."""
+        """Mean number of tokens read and written per sample."""
         return float(np.mean([line.usage.tokens for line in self.lines]))
 
     @cached_property
     def calls(self) -> float:
-        """Calls of models a sample, on average."""
+        """Mean number of calls to models per sample."""
         return float(np.mean([line.usage.calls for line in self.lines]))
 
     @cached_property
@@ -115,12 +120,12 @@ class Standing:
 
     @cached_property
     def abstained(self) -> float:
-        """Share of replies that are none, or say that they do not know."""
+        """Share of samples without a verdict, or whose verdict says that it does not know."""
         return self._share("abstained")
 
     @cached_property
     def unparsable(self) -> float:
-        """Share of replies in which no answer could be read."""
+        """Share of verdicts in which no answer could be read."""
         return self._share("unparsable")
 
     def _share(self, of: Literal["abstained", "unparsable"]) -> float:
@@ -129,10 +134,10 @@ class Standing:
 
 
 def standings(folder: RunFolder) -> list[Standing]:
-    """The societies of a run that have lines, as it stands.
+    """The current results of all societies of a run that have lines.
 
     Raises:
-        UsageError: It is not a run, or nothing has been run in it yet.
+        UsageError: The folder has no run, or no sample has been run yet.
     """
     config = folder.config()
     known: defaultdict[str, list[Line]] = defaultdict(list)
@@ -149,25 +154,25 @@ def standings(folder: RunFolder) -> list[Standing]:
 
 
 def named(folder: RunFolder, names: Iterable[str]) -> dict[str, Standing]:
-    """The standings of some societies of a run, by name.
+    """The standings of the given societies of a run, by name.
 
     Raises:
-        UsageError: One of them has no line, as when the budget was spent before its turn.
+        UsageError: One of them has no line; for example, the budget was spent before its turn.
     """
     known = {one.name: one for one in standings(folder)}
     if missing := [name for name in names if name not in known]:
         raise UsageError(
             f"{folder.path}: the run ended before {missing[0]!r} was asked anything; give the same command "
-            "again, with a larger --budget: it goes on where it was"
+            "again with a larger --budget to resume it"
         )
     return known
 
 
 def gather(runs: Sequence[str | Path]) -> list[Standing]:
-    """The standings of several runs; a society in two runs bears the name of its run too.
+    """The standings of several runs. Societies of the same name get the name of their run appended.
 
     Raises:
-        UsageError: One is not a run.
+        UsageError: One of the folders has no run, or no sample has been run in it yet.
     """
     every = [one for run in runs for one in standings(RunFolder(run))]
     names = [one.name for one in every]
@@ -179,5 +184,5 @@ def _with_run(one: Standing) -> Standing:
 
 
 def _ordered(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """By sample and seed: a run's lines come in the order in which they were done, which is chance."""
+    """Sorts by sample and seed, since the order of lines in the file depends on timing."""
     return tuple(sorted(lines, key=lambda line: (len(line.sample), line.sample, line.seed)))

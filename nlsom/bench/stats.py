@@ -1,4 +1,4 @@
-"""How sure a difference is: intervals, paired tests, and what many tests at once are worth."""
+"""Confidence intervals, paired tests and correction for multiple testing."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_BLOCK = 4_000_000  # draws held at once; 32 MB of indices
+_BLOCK = 4_000_000  # indices drawn at once: 32 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its interval.
+    """An estimate with its confidence interval.
 
     Attributes:
-        estimate: The figure itself.
+        estimate: Point estimate.
         low: Lower end.
         high: Upper end.
-        level: Confidence, such as 0.95.
+        level: Confidence level, such as 0.95.
     """
 
     estimate: float
@@ -30,15 +30,15 @@ class Interval:
     level: float = 0.95
 
     def __format__(self, spec: str) -> str:
-        """`0.500 [0.400, 0.600]`, each figure by the format that is given."""
+        """`0.500 [0.400, 0.600]`, each figure in the given format."""
         return f"{self.estimate:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
 
 
 def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
-    """The score interval of a share (Wilson 1927); of nothing it is 0 to 1.
+    """The score interval of a proportion (Wilson 1927); 0 to 1 for n = 0.
 
     Raises:
-        ValueError: There are not between 0 and n successes, or the level is not between 0 and 1.
+        ValueError: `successes` is not between 0 and n, or `level` not between 0 and 1.
     """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes of {n}")
@@ -50,23 +50,23 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> Interval:
     share, shrink = successes / n, 1 + z * z / n
     middle = (share + z * z / (2 * n)) / shrink
     half = z / shrink * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    # The ends are exact there; rounding must not leave the share outside.
+    # The ends are known exactly here; with rounding errors, the share could lie outside.
     low = 0.0 if successes == 0 else middle - half
     high = 1.0 if successes == n else middle + half
     return Interval(share, low, high, level)
 
 
 def bootstrap(scores: ArrayLike, *, draws: int = 10_000, level: float = 0.95, seed: int = 0) -> Interval:
-    """The percentile interval of a mean (Efron 1979).
+    """The percentile bootstrap interval of a mean (Efron 1979).
 
     Args:
-        scores: One a sample, shape (n,).
-        draws: How many resamples.
-        level: Confidence.
-        seed: Of the resampling; equal seeds give equal intervals.
+        scores: One score per sample, shape (n,).
+        draws: Number of resamples.
+        level: Confidence level.
+        seed: Seed of the resampling; equal seeds give equal intervals.
 
     Raises:
-        ValueError: There are no scores.
+        ValueError: There are no scores, or they have another shape.
     """
     values = np.asarray(scores, np.float64)
     if values.ndim != 1 or not values.size:
@@ -82,10 +82,10 @@ def bootstrap(scores: ArrayLike, *, draws: int = 10_000, level: float = 0.95, se
 
 
 def paired_bootstrap(one: ArrayLike, other: ArrayLike) -> Interval:
-    """The interval of mean(one) - mean(other) over the same samples.
+    """The bootstrap interval of mean(one) - mean(other), paired by sample; both have shape (n,).
 
     Raises:
-        ValueError: They are not scores of the same number of samples.
+        ValueError: The shapes differ.
     """
     a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
     if a.shape != b.shape:
@@ -95,13 +95,13 @@ def paired_bootstrap(one: ArrayLike, other: ArrayLike) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Two runs over the same samples, right or wrong (McNemar 1947).
+    """Result of McNemar's test of two runs over the same samples, right or wrong (McNemar 1947).
 
     Attributes:
-        only_one: Samples that only the first got right.
-        only_other: Samples that only the second got right.
+        only_one: Number of samples that only the first got right.
+        only_other: Number of samples that only the second got right.
         exact: Two-sided exact p-value.
-        mid: Two-sided mid-p value (Fagerland et al. 2013): less conservative, still near its level.
+        mid: Two-sided mid-p value (Fagerland et al. 2013), less conservative, with a size close to the level.
     """
 
     only_one: int
@@ -111,17 +111,17 @@ class McNemar:
 
 
 def mcnemar(only_one: int, only_other: int) -> McNemar:
-    """Tests whether two runs differ, from the samples on which they disagree.
+    """Tests whether two runs differ, from the numbers of samples that only one of them got right.
 
     Raises:
         ValueError: A count is negative.
     """
     if min(only_one, only_other) < 0:
-        raise ValueError(f"counts of samples cannot be negative: {only_one}, {only_other}")
+        raise ValueError(f"counts must not be negative: {only_one}, {only_other}")
     n, k = only_one + only_other, min(only_one, only_other)
     if n == 0:
         return McNemar(0, 0, 1.0, 1.0)
-    # In logarithms, as 2**n leaves the range of floats at about a thousand samples.
+    # In logarithms, since 2**n exceeds the range of floats at about a thousand samples.
     logs = [
         math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) - n * math.log(2)
         for i in range(k + 1)
@@ -133,13 +133,13 @@ def mcnemar(only_one: int, only_other: int) -> McNemar:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """P-values adjusted for being many (Holm 1979), in the order given.
+    """P-values adjusted for multiple testing (Holm 1979), in the order given.
 
     Raises:
-        ValueError: One is not between 0 and 1.
+        ValueError: A value is not between 0 and 1.
     """
     if not all(0 <= p <= 1 for p in p_values):
-        raise ValueError(f"p-values lie between 0 and 1: {list(p_values)}")
+        raise ValueError(f"p-values must lie between 0 and 1: {list(p_values)}")
     adjusted, worst = [0.0] * len(p_values), 0.0
     for rank, at in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[at]))

@@ -1,9 +1,9 @@
-"""The paper's question: which social structure helps, at equal cost? (arXiv 2305.17066 §2.2 and §3.1).
+"""The social structures of the paper, built from the same members (arXiv 2305.17066 §2.2 and §3.1).
 
-All societies here are made of the same members and prompts, and differ only in who hears whom, who may
-revise, and who decides. The rights are given to all, so that structures differ in nothing else; the
-`rights:` of a society file give them to some, beside what its monarchy does. The members that call no model
-cost no tokens; they say what they see before anything else, to every structure alike.
+All societies made here have the same members and prompts, and differ only in who hears whom, who may revise,
+and who decides. Rights are given to all members, so that nothing else differs; the `rights:` of a society
+file, in contrast, give them to its experts. In every structure, members without a model, which cost no
+tokens, first say what they see.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nlsom.society import Society
 from nlsom.structure import Democracy, Monarchy, Random, Ring, StructureSpec
 from nlsom.task import Task, VqaTask
 
-TEMPERATURE = 0.7  # of whoever is asked the same more than once
+TEMPERATURE = 0.7  # for an agent that is asked the same question more than once
 SEE = "Say what you know about the picture, in one short sentence."
 QUESTION = (
     "Ask the others one short question about the picture, whose answer would help most to settle the task."
@@ -39,14 +39,14 @@ ANSWER = "Answer from all you know.\nQuestion: {{ task.question }}"
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Who plays in every structure.
+    """The members of all structures.
 
     Attributes:
-        minds: Members with a model. The first also speaks for organizer and leader, unless `head` is given,
-            and for the single model.
+        minds: Members with a model. The first is also the single model and, unless `head` is given, speaks
+            for organizer and leader.
         senses: Members without a model: they say what they see, and cost no tokens.
-        head: Speaks for organizer and leader.
-        sampled: The first mind's agent at `TEMPERATURE`, for self-consistency.
+        head: Agent that speaks for organizer and leader.
+        sampled: The first mind's agent at `TEMPERATURE`, for self-consistency; None to derive it.
     """
 
     minds: tuple[Seat, ...]
@@ -56,10 +56,10 @@ class Cast:
 
     @classmethod
     def of(cls, society: Society) -> Cast:
-        """The members of a society; organizer and leader leave their seats to the head.
+        """The cast from a society's members; its leader or organizer, if it has one, becomes the head.
 
         Raises:
-            UsageError: No member has a model.
+            UsageError: No member has a model, or the first one takes no temperature.
         """
         heads = [seat for seat in society.seats if seat.member.role in ("organizer", "leader")]
         others = [seat for seat in society.seats if seat not in heads]
@@ -78,31 +78,29 @@ def _model(agent: Agent) -> Any:
 
 
 def sampled(agent: Agent) -> Agent:
-    """The same agent at `TEMPERATURE`; options that it does not keep by name are at their defaults.
+    """A copy of the agent at `TEMPERATURE`. Options that are no attributes of it get their defaults.
 
     Raises:
-        UsageError: It takes no temperature.
+        UsageError: The agent takes no temperature.
     """
     takes = parameters(type(agent))
     if "temperature" not in takes or "model" not in takes:
-        raise UsageError(
-            f"{type(agent).__name__} takes no temperature: it would say the same again and again"
-        )
+        raise UsageError(f"{type(agent).__name__} takes no temperature: every sample would be the same")
     kept = {name: getattr(agent, name) for name in takes if name != "temperature" and hasattr(agent, name)}
     return type(agent)(**kept, temperature=TEMPERATURE)  # pyright: ignore[reportCallIssue]
 
 
 @dataclass(frozen=True, slots=True)
 class Structures:
-    """Makes the societies of the table.
+    """Makes a society for each structure.
 
     Attributes:
-        cast: Who plays.
+        cast: The members.
         rounds: Rounds of questions, or of debate.
-        limits: Of a mindstorm.
-        tie_break: Of every vote.
-        task: Kind of the tasks; captions are voted on by consensus, since none is said twice.
-        seed: Of the random graph.
+        limits: Limits of a mindstorm.
+        tie_break: How ties of a vote are broken.
+        task: Kind of the tasks. For captions the vote is by consensus, since no two captions are equal.
+        seed: Seed of the random graph.
         only: Names of the structures to make; all if empty.
     """
 
@@ -115,10 +113,10 @@ class Structures:
     only: Sequence[str] = ()
 
     def all(self) -> list[Society]:
-        """All but self-consistency and votes, whose size depends on what the others cost.
+        """All structures but self-consistency and votes, whose size depends on the others' cost.
 
         Raises:
-            UsageError: No structure has one of the names in `only`.
+            UsageError: A name in `only` is not that of a structure.
         """
         made = [
             self.single(),
@@ -141,14 +139,14 @@ class Structures:
         return self._vote("single", [self.cast.minds[0].agent], 1)
 
     def self_consistency(self, samples: int) -> Society:
-        """So many answers of the first mind, and a vote (Wang et al., arXiv 2203.11171)."""
+        """A vote over this many answers of the first mind (Wang et al., arXiv 2203.11171)."""
         agent = self.cast.sampled or sampled(self.cast.minds[0].agent)
         return self._vote(f"self-consistency@{samples}", [agent], samples)
 
     def vote(self, samples: int) -> Society:
-        """So many answers of all minds in turn, and a vote: nobody hears anybody.
+        """A vote over this many answers of all minds in turn, none of which hears another.
 
-        Each answers once as it would alone, and when its turn comes again, at a temperature.
+        The first answer of each mind is the one that it gives alone; further ones are at `TEMPERATURE`.
         """
         first = [seat.agent for seat in self.cast.minds]
         again = [sampled(agent) for agent in first] if samples > len(first) else []
@@ -169,9 +167,9 @@ class Structures:
         """An organizer questions the others and sums up; a leader decides, or all vote.
 
         Args:
-            know: All hear what the others say, not only the organizer.
-            change: Once all have answered, all may say once more what they know.
-            vote: All decide, by plurality.
+            know: Everyone hears everyone, not only organizer and leader.
+            change: Once all have answered, all may revise what they know.
+            vote: All experts decide, by plurality.
         """
         head = self.cast.head or self.cast.minds[0].agent
         seats = [
@@ -199,7 +197,7 @@ class Structures:
         return self._society(name, seats, phases, Democracy() if know else Monarchy(), verdict)
 
     def debate(self, name: str, structure: StructureSpec) -> Society:
-        """All answer, hear those whom the structure lets reach them, and answer again (arXiv 2305.14325)."""
+        """All answer, hear the others along the structure, and answer again (arXiv 2305.14325)."""
         experts = self._experts()
         minds = tuple(at for at, seat in enumerate(experts) if _model(seat.agent) is not None)
         latest = Hears(scope="latest")
@@ -244,6 +242,6 @@ def _seated(seat: Seat, role: str) -> Seat:
 
 
 def _caption(who: str) -> Ask:
-    """Each says what it sees, by itself."""
+    """A phase in which each says what it sees, without hearing the others."""
     form, alone = TextForm(max_tokens=32), Hears(scope="none")
     return Ask(ask=who, prompt=Inline(text=SEE), label="caption", form=form, hears=alone)

@@ -1,4 +1,4 @@
-"""Reports of runs: one self-contained page, a table in Markdown, or CSV."""
+"""Reports of runs: a self-contained HTML page, a Markdown table, or CSV."""
 
 from nlsom.bench.report.page import page
 from nlsom.bench.report.text import csv, markdown

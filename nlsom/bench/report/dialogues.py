@@ -1,4 +1,4 @@
-"""Samples to look at: the picture, the question, what each society made of it, and how it came to that."""
+"""The samples of the report: picture, question, and each society's answer with its dialogue."""
 
 from __future__ import annotations
 
@@ -20,27 +20,37 @@ from nlsom.message import Said
 from nlsom.trace import Trace
 from nlsom.trace.stored import read_stored
 
-_SIDE = 320  # pixels of a picture in the page
+_SIDE = 320  # maximum width and height of a picture in the page, in pixels
 
 
 def chosen(every: Sequence[Standing], most: int) -> list[str]:
-    """Samples to show: those on which societies disagree most first, then wrong ones, then right ones."""
+    """Samples to show, at most `most`: first those on which societies disagree most, then wrong ones."""
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for one in every:
         for line, score in one.scored:
             scores[line.sample].append(score.lenient)
 
-    def telling(sample: str) -> tuple[float, float, int, str]:
+    def order(sample: str) -> tuple[float, float, int, str]:
         found = scores[sample]
         return (min(found) - max(found), min(found), len(sample), sample)
 
-    return sorted(scores, key=telling)[:most]
+    return sorted(scores, key=order)[:most]
 
 
 async def dialogues(
     every: Sequence[Standing], folders: Mapping[str, RunFolder], traces: Mapping[str, Trace], most: int
 ) -> str:
-    """The samples as HTML; folders and traces by the name of their run."""
+    """The samples as HTML.
+
+    Args:
+        every: The societies.
+        folders: Folders of the runs, by name.
+        traces: Open traces of the runs, by name.
+        most: Maximum number of samples.
+
+    Raises:
+        TraceError: A record cannot be read.
+    """
     lines: dict[str, list[tuple[Standing, Line, Score | None]]] = defaultdict(list)
     for one in every:
         scores = {id(line): score for line, score in one.scored}
@@ -54,16 +64,17 @@ async def dialogues(
             continue
         standing, first, _ = asked[0]
         pictures = "".join(await _pictures(first, folders[standing.run]))
-        told = [f'<p class="q">{escape(first.question)}</p>']
-        if choices := first.task.get("choices"):
-            told.append(
-                f"<p>{escape(' · '.join(map(str, choices)))}</p>" if isinstance(choices, list) else ""
-            )
+        content = [f'<p class="q">{escape(first.question)}</p>']
+        choices = first.task.get("choices")
+        if choices and isinstance(choices, list):
+            content.append(f"<p>{escape(' · '.join(map(str, choices)))}</p>")
         gold = list(dict.fromkeys(first.answers or first.references))
-        told.append(f"<p>Gold: {escape(', '.join(gold) or '–')} <small>(sample {escape(sample)})</small></p>")
+        content.append(
+            f"<p>Gold: {escape(', '.join(gold) or '–')} <small>(sample {escape(sample)})</small></p>"
+        )
         for one, line, score in asked:
-            told.append(await _society(one, line, score, traces[one.run]))
-        parts.append(f'<div class="sample"><div>{pictures}</div><div>{"".join(told)}</div></div>')
+            content.append(await _society(one, line, score, traces[one.run]))
+        parts.append(f'<div class="sample"><div>{pictures}</div><div>{"".join(content)}</div></div>')
     return "".join(parts)
 
 
@@ -84,15 +95,15 @@ async def _society(standing: Standing, line: Line, score: Score | None, trace: T
             step = (record.phase, record.round)
             parts.append(f'<p class="step">{escape(record.phase)}, round {record.round}</p>')
         if record.kind == "abstained":
-            told = f"<i>abstains: {escape(record.body.decode())}</i>"
+            text = f"<i>abstains: {escape(record.body.decode())}</i>"
         else:
             message = read_stored(Said, record.body)
-            told = escape(" ".join(message.text.split()) or "(nothing)")
+            text = escape(" ".join(message.text.split()) or "(nothing)")
             if message.answer is not None and message.answer != message.text.strip():
-                told += f" → <b>{escape(message.answer)}</b>"
+                text += f" → <b>{escape(message.answer)}</b>"
             if message.confidence is not None:
-                told += f" <small>({message.confidence:.0%} sure)</small>"
-        parts.append(f'<p class="said"><b>{escape(record.member)}:</b> {told}</p>')
+                text += f" <small>({message.confidence:.0%} sure)</small>"
+        parts.append(f'<p class="said"><b>{escape(record.member)}:</b> {text}</p>')
     return f"<details>{head}{''.join(parts)}</details>"
 
 
@@ -101,17 +112,17 @@ async def _pictures(line: Line, folder: RunFolder) -> list[str]:
     for image in line.images:
         try:
             data = await store.read(image)
-        except MediaError as error:  # the folder was moved without its pictures: the report says so
+        except MediaError as error:  # a folder that was moved without its pictures: shown in the report
             found.append(f"<p>{escape(str(error))}</p>")
             continue
-        small, kind = await asyncio.to_thread(_small, data)
+        small, kind = await asyncio.to_thread(_thumbnail, data)
         code = base64.b64encode(small).decode("ascii")
         found.append(f'<img alt="the picture" src="data:image/{kind};base64,{code}">')
     return found
 
 
-def _small(data: bytes) -> tuple[bytes, str]:
-    """A picture no larger than it has to be for the page."""
+def _thumbnail(data: bytes) -> tuple[bytes, str]:
+    """The picture, scaled down for the page, and its format; a small PNG stays as it is."""
     from PIL import Image
 
     with Image.open(io.BytesIO(data)) as picture:

@@ -1,4 +1,4 @@
-"""What a run's trace tells beside the score: rounds, changes of mind, members, calibration, kinds."""
+"""Facts from a run's trace: rounds, changed answers, members' shares; and calibration, kinds of question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = ("question_type", "answer_type", "category", "type", "subject", "topic"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a member answered in a step, and whether that is right."""
+    """A member's answer in a step, and whether it is right."""
 
     member: str
     step: Step
@@ -37,12 +37,12 @@ class Round:
 
     Attributes:
         step: Phase and round.
-        answers: How many answers there were.
-        right: Of those, how many were right.
-        agreement: Share of the most frequent answer, a sample.
-        lost: Changes from right to wrong since the member's answer before.
+        answers: Number of answers.
+        right: Number of right answers.
+        agreement: For each sample, the share of the most frequent answer.
+        lost: Changes from right to wrong, compared with the member's previous answer.
         won: Changes from wrong to right.
-        kept: Answers after which the member stayed right, or wrong.
+        kept: Answers that are right, or wrong, like the member's previous one.
     """
 
     step: Step
@@ -55,27 +55,27 @@ class Round:
 
     @property
     def name(self) -> str:
-        """Phase, and the round where it is not the first."""
+        """The phase, with the round unless that is the first."""
         phase, number = self.step
         return phase if number == 1 else f"{phase} {number}"
 
     @property
     def agreed(self) -> float:
-        """Mean agreement."""
+        """Mean agreement over samples."""
         return sum(self.agreement) / len(self.agreement) if self.agreement else 0.0
 
 
 @dataclass(slots=True)
 class Share:
-    """What a member gave and cost.
+    """A member's contribution and cost, over all samples.
 
     Attributes:
-        name: Of the member.
-        calls: Calls of models.
-        tokens: Read and written.
-        seconds: Its model's, summed.
-        answers: How many samples it answered.
-        right: Of its last answers, how many were right.
+        name: Name of the member.
+        calls: Calls to models.
+        tokens: Tokens read and written.
+        seconds: Seconds of its model, summed.
+        answers: Number of samples that it answered.
+        right: Number of samples on which its last answer was right.
     """
 
     name: str
@@ -88,14 +88,14 @@ class Share:
 
 @dataclass(slots=True)
 class Facts:
-    """All that a trace tells of one society.
+    """The facts about one society.
 
     Attributes:
-        standing: The society.
+        standing: Its results.
         rounds: Steps with answers, in order.
         shares: Members, in order.
-        path: Seconds a sample along the longest way: the slowest member of every step, summed. What a sample
-            takes when each call is made anew, and none waits for another sample.
+        path: Seconds per sample on the critical path: the slowest member of each step, summed. This is what a
+            sample takes if no reply is stored and no call waits for another sample.
     """
 
     standing: Standing
@@ -105,7 +105,7 @@ class Facts:
 
 
 def answer_of(said: Said, task: Task) -> str | None:
-    """The answer of a message in canonical form; None where it gives none."""
+    """The answer of a message in canonical form; None if it has none."""
     match said.ballot:
         case Choice(choice=choice):
             return task.canonical(choice)
@@ -116,7 +116,7 @@ def answer_of(said: Said, task: Task) -> str | None:
 
 
 async def replies(trace: Trace, line: Line) -> list[tuple[Record, Said]]:
-    """What was replied in the mindstorm of a line, in order; nothing where it has none.
+    """The replies in the mindstorm of a line, in order; empty if the line has no mindstorm.
 
     Raises:
         TraceError: A record cannot be read.
@@ -133,7 +133,14 @@ async def replies(trace: Trace, line: Line) -> list[tuple[Record, Said]]:
 def answers(
     replied: Iterable[tuple[Record, Said]], line: Line, labels: Sequence[str], judge: Scorer
 ) -> list[Answered]:
-    """The answers to the task in a mindstorm, in order, each scored."""
+    """The answers to the task in a mindstorm, in order, each scored.
+
+    Args:
+        replied: All replies of the mindstorm.
+        line: The line of the sample.
+        labels: Labels of the phases whose messages answer the task.
+        judge: Scores the answers.
+    """
     sample = line.as_sample()
     found: list[Answered] = []
     for record, said in replied:
@@ -148,7 +155,7 @@ def answers(
 
 
 async def facts(standing: Standing, trace: Trace) -> Facts:
-    """Reads the mindstorms of a society, one after the other.
+    """Reads all mindstorms of a society, one after the other.
 
     Raises:
         TraceError: A record cannot be read.
@@ -200,12 +207,12 @@ def _count(found: Sequence[Answered], rounds: dict[Step, Round], shares: dict[st
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Verdicts of about one confidence.
+    """Verdicts of similar confidence.
 
     Attributes:
-        confidence: Mean.
-        right: Share that was right.
-        number: How many.
+        confidence: Mean confidence.
+        right: Share of right verdicts.
+        number: Number of verdicts.
     """
 
     confidence: float
@@ -214,7 +221,10 @@ class Bin:
 
 
 def calibration(standing: Standing, bins: int = 10) -> tuple[list[Bin], float | None]:
-    """Bins of equal width, and the expected calibration error (Guo et al. 2017); None without confidences."""
+    """The bins, of equal width, and the expected calibration error (Guo et al. 2017).
+
+    Without confidences there are no bins, and the error is None.
+    """
     held: defaultdict[int, list[tuple[float, bool]]] = defaultdict(list)
     for line, score in standing.scored:
         if line.confidence is not None:
@@ -231,7 +241,7 @@ def calibration(standing: Standing, bins: int = 10) -> tuple[list[Bin], float | 
 
 
 def kind_of(line: Line) -> str:
-    """What kind of question it is: as the set says, else by its first two words."""
+    """The kind of question: the set's own, or else the first two words."""
     for key in _KINDS:
         value = line.meta.get(key)
         if isinstance(value, str) and value:
@@ -240,7 +250,7 @@ def kind_of(line: Line) -> str:
 
 
 def by_kind(standing: Standing) -> dict[str, tuple[float, int]]:
-    """Mean lenient score and number of samples by kind of question, the most frequent first."""
+    """Mean lenient score and number of samples for each kind of question, the most frequent first."""
     held: defaultdict[str, list[float]] = defaultdict(list)
     for line, score in standing.scored:
         held[kind_of(line)].append(score.lenient)

@@ -1,4 +1,4 @@
-"""The page: one HTML file with all that a run has to tell, without script, font or picture beside it."""
+"""The report of runs as one self-contained HTML file, without scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nlsom.bench.folder import RunFolder
 from nlsom.bench.report import sections
 from nlsom.bench.report.dialogues import dialogues
 from nlsom.bench.report.facts import facts
-from nlsom.bench.report.worth import Worth, recounted, redrawn
+from nlsom.bench.report.worth import recounted, redrawn
 from nlsom.bench.standing import Standing
 from nlsom.trace import SqliteTrace
 
@@ -24,16 +24,17 @@ async def page(
     fresh: bool = False,
     samples: int = 16,
 ) -> str:
-    """The report of some runs.
+    """Makes the report.
 
     Args:
-        folders: Of the runs.
+        folders: Folders of the runs.
         every: Their standings.
-        fresh: Whether members' worth is drawn anew, where no trace holds it.
-        samples: How many samples to show.
+        fresh: Whether to run societies again without each member, for the members' worth.
+        samples: Maximum number of samples to show.
 
     Raises:
         TraceError: A trace cannot be read.
+        UsageError: `fresh` is set, and a society was built in Python.
     """
     known = {folder.name: folder for folder in folders}
     async with AsyncExitStack() as stack:
@@ -44,10 +45,7 @@ async def page(
         found = [await facts(one, traces[one.run]) for one in every]
         worth = {one.name: await recounted(one, traces[one.run]) for one in every}
         shown = await dialogues(every, known, traces, samples)
-    drawn: dict[str, list[Worth]] = {}
-    if fresh:
-        for one in every:
-            drawn[one.name] = await redrawn(one, known[one.run])
+    drawn = {one.name: await redrawn(one, known[one.run]) for one in every} if fresh else {}
     body = [
         _head(folders),
         sections.scores(every, found),
@@ -57,7 +55,7 @@ async def page(
         sections.calibrated(every),
         sections.kinds(every),
         sections.members(found, worth, drawn),
-        sections.section("Samples", "The most telling first: those on which societies disagree.", shown),
+        sections.section("Samples", "Those on which the societies disagree most come first.", shown),
         _foot(folders),
     ]
     style = files("nlsom.bench.report").joinpath("style.css").read_text(encoding="utf-8")
@@ -70,22 +68,22 @@ async def page(
 
 
 def _head(folders: Sequence[RunFolder]) -> str:
-    told: list[str] = []
+    runs: list[str] = []
     for folder in folders:
         config = folder.config()
         many = "all samples" if config.limit is None else f"{config.limit} samples"
         drawn = "" if config.sample_seed is None else f", drawn with seed {config.sample_seed}"
         seeds = "" if config.seeds == 1 else f", {config.seeds} seeds each"
         when = datetime.fromtimestamp(config.started, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        told.append(f"{escape(folder.name)}: {escape(config.on)}, {many}{drawn}{seeds}; begun {when}")
+        runs.append(f"{escape(folder.name)}: {escape(config.on)}, {many}{drawn}{seeds}; started {when}")
     names = escape(", ".join(folder.name for folder in folders))
-    return f'<h1>Societies compared: {names}</h1><p class="note">{"<br>".join(told)}</p>'
+    return f'<h1>Comparison of societies: {names}</h1><p class="note">{"<br>".join(runs)}</p>'
 
 
 def _foot(folders: Sequence[RunFolder]) -> str:
-    told = [
+    versions = [
         f"{escape(folder.name)}: "
         + ", ".join(f"{escape(k)} {escape(v)}" for k, v in folder.config().versions.items())
         for folder in folders
     ]
-    return f"<footer>{'<br>'.join(told)}</footer>"
+    return f"<footer>{'<br>'.join(versions)}</footer>"

@@ -1,4 +1,4 @@
-"""Plots as SVG, to stand in a page: no script, no file beside it. Colours are the page's own variables."""
+"""Plots as SVG elements for the page. Colours are CSS variables of the page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from html import escape
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 52, 16, 14, 44
 COLOURS = 10
-"""How many series the page has colours for: `--c0` to `--c9`."""
+"""Number of colours of the page: `--c0` to `--c9`."""
 NAMED = 5
-"""How many points a scatter names beside them."""
+"""Maximum number of points that a scatter plot labels."""
 
 Scale = Callable[[float], float]
 
@@ -22,11 +22,11 @@ class Point:
     """A point with an interval.
 
     Attributes:
-        x: Horizontal.
-        y: Vertical.
-        low: Lower end of its interval.
+        x: Horizontal value.
+        y: Vertical value.
+        low: Lower end of the vertical interval.
         high: Upper end.
-        label: What it is.
+        label: Its name.
         colour: Number of its colour.
     """
 
@@ -66,7 +66,7 @@ def _frame(
     *,
     x_ticks: Sequence[tuple[float, str]] | None = None,
 ) -> tuple[list[str], Scale, Scale]:
-    """Axes and grid, and the scales from values to pixels."""
+    """Axes and grid, and the horizontal and vertical scales from values to pixels."""
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def across(value: float) -> float:
@@ -82,11 +82,11 @@ def _frame(
         parts.append(
             f'<text class="tick" x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{_number(tick)}</text>'
         )
-    for tick, told in x_ticks if x_ticks is not None else [(t, _number(t)) for t in _ticks(*x)]:
+    for tick, name in x_ticks if x_ticks is not None else [(t, _number(t)) for t in _ticks(*x)]:
         at = across(tick)
         parts.append(
             f'<text class="tick" x="{at:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">'
-            f"{escape(told)}</text>"
+            f"{escape(name)}</text>"
         )
     middle = LEFT + wide / 2
     parts.append(
@@ -108,7 +108,7 @@ def _svg(parts: Sequence[str], title: str, height: int = HEIGHT) -> str:
 
 
 def pareto(points: Sequence[Point]) -> list[Point]:
-    """The points that no other beats in cost (x, less is better) and score (y, more is better), by cost."""
+    """The Pareto front of cost (x, less is better) and score (y, more is better), by increasing cost."""
     front: list[Point] = []
     for point in sorted(points, key=lambda one: (one.x, -one.y)):
         if not front or point.y > front[-1].y:
@@ -117,7 +117,7 @@ def pareto(points: Sequence[Point]) -> list[Point]:
 
 
 def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> str:
-    """Points with intervals, and the Pareto front as a stepped line; many points are named by colour only."""
+    """Points with intervals, and the Pareto front as a stepped line. Up to `NAMED` points are labelled."""
     if not points:
         return ""
     most = max(point.x for point in points) or 1.0
@@ -137,9 +137,9 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> 
             f'<line stroke="{colour}" stroke-width="1.5" opacity=".55" x1="{x:.1f}" x2="{x:.1f}" '
             f'y1="{up(point.low):.1f}" y2="{up(point.high):.1f}"/>'
         )
-        told = f"{point.label}: {point.y:.3f} [{point.low:.3f}, {point.high:.3f}] at {point.x:.0f}"
+        tip = f"{point.label}: {point.y:.3f} [{point.low:.3f}, {point.high:.3f}] at {point.x:.0f}"
         parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(told)}</title></circle>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(tip)}</title></circle>'
         )
         labels.append((x, y, point.label, x > WIDTH * 0.62))
     parts += _labels(labels) if len(points) <= NAMED else []
@@ -147,11 +147,15 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, title: str) -> 
 
 
 def _labels(labels: Sequence[tuple[float, float, str, bool]]) -> list[str]:
-    """Labels beside their points, moved up or down until none lies on another."""
+    """Labels beside their points, moved down until none overlaps another.
+
+    Args:
+        labels: Of each: x and y of its point, its text, and whether it stands to the left.
+    """
     placed: list[tuple[float, float, float]] = []
     parts: list[str] = []
-    for x, y, told, left in sorted(labels, key=lambda one: (one[1], one[0])):
-        wide = 6.2 * len(told)
+    for x, y, text, left in sorted(labels, key=lambda one: (one[1], one[0])):
+        wide = 6.2 * len(text)
         start = x - 9 - wide if left else x + 9
         at = y + 4
         while any(abs(at - b) < 12 and start < end and begin < start + wide for begin, end, b in placed):
@@ -159,14 +163,14 @@ def _labels(labels: Sequence[tuple[float, float, str, bool]]) -> list[str]:
         placed.append((start, start + wide, at))
         anchor, beside = ("end", x - 9) if left else ("start", x + 9)
         parts.append(
-            f'<text class="label" x="{beside:.1f}" y="{at:.1f}" text-anchor="{anchor}">{escape(told)}</text>'
+            f'<text class="label" x="{beside:.1f}" y="{at:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
         )
     return parts
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line: values by place, None where there is none."""
+    """A line of a plot; None where it has no value."""
 
     label: str
     values: Sequence[float | None]
@@ -174,7 +178,7 @@ class Series:
 
 
 def lines(series: Sequence[Series], names: Sequence[str], y_label: str, title: str) -> str:
-    """Lines over named places, from 0 to 1."""
+    """Lines over named places, with values from 0 to 1."""
     if not series or not names:
         return ""
     ticks = [(float(at), name) for at, name in enumerate(names)]
@@ -187,33 +191,33 @@ def lines(series: Sequence[Series], names: Sequence[str], y_label: str, title: s
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{path}"/>')
         for at, value in enumerate(one.values):
             if value is not None:
-                told = f"{one.label}, {names[at]}: {value:.3f}"
+                tip = f"{one.label}, {names[at]}: {value:.3f}"
                 parts.append(
                     f'<circle cx="{across(at):.1f}" cy="{up(value):.1f}" r="4" fill="{colour}">'
-                    f"<title>{escape(told)}</title></circle>"
+                    f"<title>{escape(tip)}</title></circle>"
                 )
     return _svg(parts, title)
 
 
 def reliability(bins: Sequence[tuple[float, float, int]], title: str, colour: int = 0) -> str:
-    """Share right against confidence, a dot a bin with its area by number, beside the diagonal."""
+    """A reliability diagram: a dot for each bin (confidence, share right, number), with area by number."""
     if not bins:
         return ""
     parts, across, up = _frame((0.0, 1.0), (0.0, 1.0), "confidence of the verdict", "share right")
     parts.append(f'<line class="front" x1="{across(0)}" y1="{up(0)}" x2="{across(1)}" y2="{up(1)}"/>')
     most = max(number for _, _, number in bins)
     for confidence, right, number in bins:
-        told = f"{number} verdicts, confidence {confidence:.2f}, right {right:.2f}"
+        tip = f"{number} verdicts, confidence {confidence:.2f}, right {right:.2f}"
         radius = 3 + 9 * math.sqrt(number / most)
         parts.append(
             f'<circle cx="{across(confidence):.1f}" cy="{up(right):.1f}" r="{radius:.1f}" '
-            f'fill="{_colour(colour)}" opacity=".7"><title>{told}</title></circle>'
+            f'fill="{_colour(colour)}" opacity=".7"><title>{tip}</title></circle>'
         )
     return _svg(parts, title)
 
 
 def interval_bars(rows: Sequence[tuple[str, float, float, float]], title: str, colour: int = 0) -> str:
-    """Estimates with intervals, a row each, beside zero: what members are worth."""
+    """Estimates with intervals around zero, one row for each (name, estimate, low, high)."""
     if not rows:
         return ""
     left, right, row = 150, 20, 24
@@ -241,9 +245,9 @@ def interval_bars(rows: Sequence[tuple[str, float, float, float]], title: str, c
             f'<line stroke="{_colour(colour)}" stroke-width="2" opacity=".6" '
             f'x1="{across(low):.1f}" x2="{across(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
-        told = f"{name}: {estimate:+.3f} [{low:+.3f}, {high:+.3f}]"
+        tip = f"{name}: {estimate:+.3f} [{low:+.3f}, {high:+.3f}]"
         parts.append(
             f'<circle cx="{across(estimate):.1f}" cy="{y:.1f}" r="5" fill="{_colour(colour)}">'
-            f"<title>{escape(told)}</title></circle>"
+            f"<title>{escape(tip)}</title></circle>"
         )
     return _svg(parts, title, height)

@@ -1,4 +1,4 @@
-"""The sections of the page, each from standings and facts to HTML."""
+"""The sections of the page as HTML."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nlsom.bench.report.worth import Worth
 from nlsom.bench.standing import Standing
 from nlsom.errors import UsageError
 
-_KINDS = 12
-_LONG = 28  # characters of a cell that is broken into lines
-_MANY = 24  # members that a page shows at once
+_KINDS = 12  # maximum number of kinds of question shown
+_LONG = 28  # a cell with more characters than this may be wrapped
+_MANY = 24  # a table of more members than this is collapsed
 
 
 def section(title: str, note: str, *parts: str) -> str:
-    """A section with its note; nothing at all where it has no content."""
+    """A section with a note; "" if it has no content. The note and the parts are HTML."""
     inside = "".join(parts)
     return f'<section><h2>{escape(title)}</h2><p class="note">{note}</p>{inside}</section>' if inside else ""
 
@@ -32,18 +32,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(inside: str) -> str:
-    """A cell; a long text may be broken into lines."""
+    """A table cell; long text may be wrapped."""
     long = ' class="long"' if len(inside) > _LONG and "<" not in inside else ""
     return f"<td{long}>{inside}</td>"
 
 
 def figure(caption: str, svg: str) -> str:
-    """A plot with its caption."""
+    """A plot with its caption; "" without a plot."""
     return f"<figure><figcaption>{escape(caption)}</figcaption>{svg}</figure>" if svg else ""
 
 
 def key(names: Sequence[str]) -> str:
-    """Which colour is which society."""
+    """The legend: the colour of each society."""
     dots = [
         f'<span><i style="background:var(--c{at % COLOURS})"></i>{escape(one)}</span>'
         for at, one in enumerate(names)
@@ -52,7 +52,7 @@ def key(names: Sequence[str]) -> str:
 
 
 def scores(every: Sequence[Standing], found: Sequence[Facts]) -> str:
-    """All figures, both columns, and what they cost."""
+    """All figures, official and lenient, with their cost."""
     rows: list[list[str]] = []
     for one, fact in zip(every, found, strict=True):
         interval = one.interval()
@@ -73,9 +73,9 @@ def scores(every: Sequence[Standing], found: Sequence[Facts]) -> str:
         for line in failed
     )
     note = (
-        "Official: as the set's own tool scores. Lenient: as a person would judge, so case, a final period, "
-        "markdown or a letter for an option are no faults. Tokens, calls and seconds are means a sample; "
-        "seconds are those of the slowest member of every step, summed."
+        "Official: the score of the set's own tool. Lenient: as a person would judge; case, a final period, "
+        "markdown or a letter for an option do not matter. Tokens, calls and seconds are means per sample; "
+        "seconds are those of the slowest member of each step, summed."
     )
     more = f"<details><summary>{len(failed)} samples failed</summary>{named}</details>" if failed else ""
     return section("Scores", note, table(head, rows), more)
@@ -94,21 +94,24 @@ def costs(every: Sequence[Standing], found: Sequence[Facts]) -> str:
     ]
     plots = (
         figure(
-            "Score (lenient) against tokens a sample",
-            scatter(by_tokens, "tokens a sample", "score", "Score against tokens"),
+            "Score (lenient) against tokens per sample",
+            scatter(by_tokens, "tokens per sample", "score", "Score against tokens"),
         ),
         figure(
-            "Score (lenient) against seconds a sample",
-            scatter(by_seconds, "seconds a sample", "score", "Score against seconds"),
+            "Score (lenient) against seconds per sample",
+            scatter(by_seconds, "seconds per sample", "score", "Score against seconds"),
         ),
     )
-    note = "Dashed, the Pareto front: no other society scores as much for less. Bars are 95 % intervals."
+    note = (
+        "The dashed line is the Pareto front: societies that none other matches at lower cost. "
+        "Bars are 95 % intervals."
+    )
     legend = key([one.name for one in every]) if len(every) > NAMED else ""
     return section("Score and cost", note, legend, f'<div class="plots">{"".join(plots)}</div>')
 
 
 def compared(every: Sequence[Standing]) -> str:
-    """Every two societies, or all against the first where there are many."""
+    """Comparisons of all pairs of societies; for more than five, of all with the first."""
     if len(every) < 2:
         return ""
     try:
@@ -116,11 +119,11 @@ def compared(every: Sequence[Standing]) -> str:
     except UsageError as error:
         return section("Comparisons", escape(str(error)), "<p></p>")
     rows = [_compared_row(one) for one in found]
-    head = ("society", "against", "gain", "95 %", "only it right", "only other right")
+    head = ("society", "against", "gain", "95 %", "only society right", "only other right")
     head = (*head, "p", "p (Holm)", "per 1,000 tokens")
     note = (
-        "Paired over samples: bootstrap intervals of the gain, McNemar's mid-p, adjusted for all rows by "
-        "Holm's method. An interval that holds 0 says that this run cannot tell them apart."
+        "Paired by sample: bootstrap intervals of the gain, and McNemar's mid-p, adjusted for all rows by "
+        "Holm's method. If the interval contains 0, this run cannot distinguish the two societies."
     )
     return section("Comparisons", note, table(head, rows))
 
@@ -141,7 +144,7 @@ def _compared_row(one: Comparison) -> list[str]:
 
 
 def rounds(found: Sequence[Facts]) -> str:
-    """Agreement and changes of mind, step by step."""
+    """Agreement and changed answers, step by step."""
     talked = [(at, one) for at, one in enumerate(found) if any(r.answers for r in one.rounds)]
     deep = [(at, one) for at, one in talked if len(one.rounds) > 1]
     most = max((len(one.rounds) for _, one in deep), default=0)
@@ -149,9 +152,9 @@ def rounds(found: Sequence[Facts]) -> str:
     agreed = [Series(one.standing.name, [r.agreed for r in one.rounds], at) for at, one in deep]
     right = [Series(one.standing.name, [r.right / r.answers for r in one.rounds], at) for at, one in deep]
     plots = figure(
-        "Agreement: share of the most frequent answer, by step",
+        "Agreement (share of the most frequent answer) by step",
         lines(agreed, names, "agreement", "Agreement by step"),
-    ) + figure("Answers that are right, by step", lines(right, names, "share right", "Share right by step"))
+    ) + figure("Share of right answers by step", lines(right, names, "share right", "Share right by step"))
     rows = [
         [
             escape(one.standing.name) if not n else "",
@@ -167,14 +170,14 @@ def rounds(found: Sequence[Facts]) -> str:
         for n, r in enumerate(one.rounds)
     ]
     head = ("society", "step", "answers", "right", "agreement", "right→wrong", "wrong→right", "kept")
-    note = "Steps in which members answered the question itself; changes are since a member's answer before."
+    note = "Steps in which members answered the question; changes are relative to a member's previous answer."
     legend = key([fact.standing.name for fact in found]) if deep else ""
     shown = f'<div class="plots">{plots}</div>' if plots else ""
     return section("Rounds", note, legend, shown, table(head, rows) if rows else "")
 
 
 def calibrated(every: Sequence[Standing]) -> str:
-    """How sure the verdicts are, and how often right."""
+    """Confidence of verdicts compared with how often they are right."""
     plots: list[str] = []
     for at, one in enumerate(every):
         bins, error = calibration(one)
@@ -182,7 +185,7 @@ def calibrated(every: Sequence[Standing]) -> str:
             dots = [(b.confidence, b.right, b.number) for b in bins]
             caption = f"{one.name}: expected calibration error {error:.3f}"
             plots.append(figure(caption, reliability(dots, f"Calibration of {one.name}", at)))
-    note = "How often a verdict is right at its confidence; on the dashed line it is as sure as it should be."
+    note = "How often verdicts of a given confidence are right; on the dashed line, confidence is calibrated."
     return section("Calibration", note, f'<div class="plots">{"".join(plots)}</div>' if plots else "")
 
 
@@ -201,14 +204,20 @@ def kinds(every: Sequence[Standing]) -> str:
         for kind in kinds
     ]
     head = ("kind", "samples", *(one.name for one in every))
-    note = "Mean lenient score by the set's own kinds of question, else by its first two words."
+    note = "Mean lenient score by the set's own kinds of question, or else by the question's first two words."
     return section("Kinds of question", note, table(head, rows))
 
 
 def members(
     found: Sequence[Facts], counted: Mapping[str, Sequence[Worth]], drawn: Mapping[str, Sequence[Worth]]
 ) -> str:
-    """What every member gave, cost and is worth."""
+    """Contribution, cost and worth of each member.
+
+    Args:
+        found: Facts about the societies.
+        counted: Worth by recounted votes, by society.
+        drawn: Worth by fresh runs, by society; empty if there were none.
+    """
     parts: list[str] = []
     for at, one in enumerate(found):
         name = one.standing.name
@@ -229,7 +238,15 @@ def members(
             ]
             for share in one.shares
         ]
-        head = ("member", "calls", "tokens", "seconds", "right at last", "worth: votes", "worth: drawn anew")
+        head = (
+            "member",
+            "calls",
+            "tokens",
+            "seconds",
+            "last answer right",
+            "worth: votes",
+            "worth: fresh run",
+        )
         bars = [
             (worth.member, worth.gain.estimate, worth.gain.low, worth.gain.high)
             for worth in (anew or votes).values()
@@ -241,10 +258,10 @@ def members(
             shown = f"<details><summary>{len(rows)} members</summary>{shown}</details>"
         parts.append(f"<h3>{escape(name)}</h3>{shown}")
     note = (
-        "Calls, tokens and seconds are means a sample. Worth is the score that is lost without the member. "
-        "<i>Votes</i>: counted again without its vote, from the trace alone; what it told others stays told. "
-        "<i>Drawn anew</i> (<code>--fresh</code>): the society run without it, stored replies first; how "
-        "many fresh draws that took stands beside."
+        "Calls, tokens and seconds are means per sample. Worth is the score lost without the member. "
+        "<i>Votes</i>: the votes counted again without its own, from the trace; the others still heard it. "
+        "<i>Fresh run</i> (<code>--fresh</code>): the society run again without it, using stored replies "
+        "where possible; the number of new calls stands beside."
     )
     return section("Members", note, *parts)
 
@@ -253,5 +270,5 @@ def _worth(worth: Worth | None) -> str:
     if worth is None:
         return "–"
     gain = worth.gain
-    drawn = f" <small>{worth.draws} draws</small>" if worth.draws else ""
+    drawn = f" <small>{worth.draws} calls</small>" if worth.draws else ""
     return f"{gain.estimate:+.3f} <small>[{gain.low:+.3f}, {gain.high:+.3f}]</small>{drawn}"

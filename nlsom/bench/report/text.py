@@ -1,4 +1,4 @@
-"""Reports for programs and for papers: Markdown and CSV."""
+"""Reports as Markdown and CSV, for papers and programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from nlsom.bench.standing import Standing
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """A Markdown table."""
     top, *lines = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
     return "\n".join([top, "|" + "---|" * len(head), *lines])
 
 
 def markdown(every: Sequence[Standing]) -> str:
-    """A table, a row a society; all figures of the set in both columns, the interval at 95 %."""
+    """A Markdown table of all societies: the set's figures, official and lenient, with 95 % intervals."""
     rows: list[list[str]] = []
     for one in every:
         interval = one.interval()
@@ -36,7 +36,7 @@ def markdown(every: Sequence[Standing]) -> str:
 
 
 def csv(every: Sequence[Standing]) -> str:
-    """A row a sample, society and seed."""
+    """A CSV table with one row for each sample, society and seed."""
     rows: list[dict[str, object]] = []
     for one in every:
         scores = {id(line): score for line, score in one.scored}

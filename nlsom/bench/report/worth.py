@@ -1,8 +1,8 @@
-"""What a member is worth: the score of its society less that of the society without it.
+"""The worth of a member: the score of its society minus that of the society without it.
 
-Without fresh draws the votes are counted again without the member's, and the others' words stay as they were,
-although they may have heard it. With fresh draws the society is run again without the member: whoever did not
-hear it gives the stored reply, whoever did is asked anew, and those draws are counted.
+`recounted` counts the votes again without the member's own; the other members' messages stay as they are,
+although they may have heard it. `redrawn` runs the society again without the member: turns that did not
+depend on it get their stored reply, all others are asked again, and these calls are counted.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from nlsom.verdict import Rule, Vote
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a member is worth.
+    """The worth of a member.
 
     Attributes:
         member: Its name.
-        gain: Score with it less score without it, with the interval over samples.
-        draws: Calls of models made for this; 0 where only votes were counted again.
+        gain: Score with it minus score without it, with the interval over samples.
+        draws: Calls to models made to find it; 0 if votes were only recounted.
     """
 
     member: str
@@ -45,23 +45,27 @@ class Worth:
 
 
 async def recounted(standing: Standing, trace: Trace) -> list[Worth]:
-    """By counting votes again without each voter's; nothing where there are no votes to count.
+    """The worth of each voter, by counting the votes again without its own.
 
-    A decree is no count: without the one who decides nothing is decided.
+    Empty if that is impossible: fewer than two voters, a decree (without its author nothing is decided), a
+    rule that cannot be made by name, or a set that is only scored as a whole.
+
+    Raises:
+        TraceError: A record cannot be read.
     """
     entrant = standing.entrant
     if len(entrant.voters) < 2 or entrant.rule == "decree":
         return []
     try:
         rule: Rule = plugins.load("rules", entrant.rule)()
-    except (PluginError, TypeError):  # a rule of one's own, or one that needs options: it cannot be made here
+    except (PluginError, TypeError):  # a rule that is not installed, or needs options: cannot be made here
         return []
     judge = scorer(standing.scorer)
     kept: dict[str, list[float]] = {name: [] for name in entrant.voters}
     whole: list[float] = []
     for line, score in standing.scored:
         if judge.score(line.answer, line.as_sample()) is None:
-            return []  # scored only as a whole set
+            return []  # the set is only scored as a whole
         votes = _votes(await replies(trace, line), line, entrant.over, entrant.voters)
         whole.append(score.lenient)
         for name, scores in kept.items():
@@ -104,15 +108,18 @@ def _recount(rule: Rule, votes: Sequence[Vote], line: Line, standing: Standing) 
 
 
 async def redrawn(standing: Standing, folder: RunFolder, *, at_once: int = 8) -> list[Worth]:
-    """By running the society again without each member, over the same samples, with the run's trace.
+    """The worth of each member, by running the society without it over the same samples and trace.
+
+    Members without which the society is not valid are left out.
 
     Args:
-        standing: What it came to with all of them.
-        folder: Of the run.
-        at_once: Samples at once.
+        standing: The results with all members.
+        folder: Folder of the run.
+        at_once: Maximum number of samples at once.
 
     Raises:
-        UsageError: The society was built in Python, so that no trace can say how.
+        UsageError: The society was built in Python, so the trace does not say how to build it.
+        TraceError: The trace cannot be read or written.
     """
     media, found = FolderStore(folder.media), list[Worth]()
     with_all = [score.lenient for _, score in standing.scored]
@@ -128,7 +135,7 @@ async def redrawn(standing: Standing, folder: RunFolder, *, at_once: int = 8) ->
             try:
                 rest = leave_out(load(built.society, prompts=built.prompts), [name])
             except (ConfigError, UsageError):
-                continue  # it cannot be without this member
+                continue  # the society is not valid without this member
             rest.trace, rest.media = trace, media
             async with rest:
                 scored = await _scored(rest, standing, at_once)
@@ -138,7 +145,7 @@ async def redrawn(standing: Standing, folder: RunFolder, *, at_once: int = 8) ->
 
 
 async def _scored(society: Society, standing: Standing, at_once: int) -> list[tuple[float, int]]:
-    """The score of every sample, and how many calls it took."""
+    """The score of each sample, and how many calls it took."""
     judge, slots = scorer(standing.scorer), asyncio.Semaphore(at_once)
 
     async def one(line: Line) -> tuple[float, int]:
@@ -146,7 +153,7 @@ async def _scored(society: Society, standing: Standing, at_once: int) -> list[tu
             try:
                 verdict = await society.ask(line.as_task(), seed=line.seed)
             except NlsomError:
-                return 0.0, 0  # without this member there is no verdict: that is what it is worth
+                return 0.0, 0  # without this member there is no verdict, which counts as wrong
         score = judge.score(verdict.counted, line.as_sample())
         return (score.lenient if score is not None else 0.0), verdict.usage.calls
 
