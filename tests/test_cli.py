@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -35,6 +36,17 @@ def test_ask_shows_the_dialogue_and_the_verdict():
     assert done.returncode == 0
     for words in ("ann: a cat", "bob: a dog", "answer, round 2", "cat  (67%)", "plurality: cat 2, dog 1"):
         assert words in done.stdout
+
+
+def test_a_terminal_shows_that_a_society_is_being_opened_and_a_pipe_does_not():
+    ask = [*NLSOM, "ask", PANEL, "What is it?", "-q"]
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm"}
+    subprocess.run(ask, stdout=subprocess.DEVNULL, stderr=theirs, timeout=300, check=True, env=env)
+    os.close(theirs)
+    assert "opening panel" in os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert nlsom(*ask[len(NLSOM) :]).stderr == ""
 
 
 def test_ask_as_json_is_one_object_with_the_documented_fields():
