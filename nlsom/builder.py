@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from nlsom import plugins
 from nlsom.agent import Agent
 from nlsom.blueprint import Seat
-from nlsom.errors import ConfigError, Fault, NlsomError, UsageError, meant
+from nlsom.errors import ConfigError, Fault, NlsomError, UsageError, cause_of, meant
 from nlsom.member import Member
 from nlsom.model.contract import Model
 from nlsom.nesting import beside
@@ -122,8 +122,7 @@ class Builder:
     def _blame(self, path: Path_, error: Exception) -> None:
         """A plugin's own code may raise anything; it is a fault of the file that names it, like any other."""
         known = isinstance(error, NlsomError | ValueError)
-        told = str(error) if known else f"{type(error).__name__}: {error}"
-        self.faults.append(self.source.fault(path, told))
+        self.faults.append(self.source.fault(path, str(error) if known else cause_of(error)))
 
     def _model(self, name: str, path: Path_) -> Model | None:
         """The model of that name, made once for all who share it."""

@@ -49,6 +49,11 @@ def words_of(error: BaseException) -> str:
         return ""
 
 
+def reason_of(error: Exception) -> str:
+    """What an error of a library says, or its class where it says nothing."""
+    return str(error) or type(error).__name__
+
+
 def cause_of(error: BaseException) -> str:
     """Why something failed: the error's class, and what it says of itself; some say whole web pages."""
     told = words_of(error)

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from nlsom.errors import ExtraMissing, NlsomError, PluginError, meant
+from nlsom.errors import ExtraMissing, NlsomError, PluginError, cause_of, meant
 
 Group = Literal["agents", "models", "tasks", "rules", "scorers", "sets", "societies", "tools"]
 
@@ -59,8 +59,7 @@ def load(group: Group, name: str) -> Any:
         raise
     except Exception as error:
         # Importing runs code of strangers, which may raise anything; it hurts only who named it.
-        told = f"{type(error).__name__}: {error}"
-        raise PluginError(f"{name!r} (of {group}) cannot be imported: {told}") from error
+        raise PluginError(f"{name!r} (of {group}) cannot be imported: {cause_of(error)}") from error
     if group == "societies" and not hasattr(found, "__path__"):
         raise PluginError(f"{name!r} (of {group}) is no package, and so holds no society files")
     return found

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 
 import httpx
 
-from nlsom.errors import MediaError
+from nlsom.errors import MediaError, reason_of
 from nlsom.media.address import Address, reachable
 from nlsom.media.limits import DEFAULT_LIMITS, GateLimits
 
@@ -96,9 +96,9 @@ async def _visit(
                 return await _get(transport, url, address, limits)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 if at + 1 == len(addresses):
-                    raise MediaError(f"{url.host}: cannot be reached ({_reason(error)})") from error
+                    raise MediaError(f"{url.host}: cannot be reached ({reason_of(error)})") from error
             except httpx.HTTPError as error:
-                raise MediaError(f"{url.host}: {_reason(error)}") from error
+                raise MediaError(f"{url.host}: {reason_of(error)}") from error
     raise MediaError(f"{url.host}: has no address")
 
 
@@ -108,7 +108,7 @@ async def _addresses(url: httpx.URL, limits: GateLimits, resolve: Resolve) -> li
     try:
         found = await resolve(host, url.port or (443 if url.scheme == "https" else 80))
     except (OSError, UnicodeError, ValueError) as error:
-        raise MediaError(f"{url.host}: this host is not known ({_reason(error)})") from error
+        raise MediaError(f"{url.host}: this host is not known ({reason_of(error)})") from error
     for address in found:
         if not reachable(address, limits.allow):
             raise MediaError(
@@ -158,7 +158,3 @@ async def _read(response: httpx.Response, host: str, limits: GateLimits) -> byte
         if len(body) > limits.max_bytes:
             raise MediaError(f"{host}: the file is larger than the limit of {limits.max_bytes:,} bytes")
     return bytes(body)
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -60,7 +60,8 @@ def admit(data: bytes, name: str, limits: GateLimits) -> tuple[Image, bytes]:
         raise MediaError(
             f"{name}: damaged or cut off; it begins like {kind} but its header is not"
         ) from error
-    except Exception as error:  # the boundary to Pillow, whose readers raise anything over hostile bytes
+    except Exception as error:
+        # The boundary to Pillow, whose readers may raise anything over hostile bytes.
         raise MediaError(f"{name}: damaged or cut off; it cannot be decoded as {kind} ({error})") from error
 
 
@@ -80,9 +81,8 @@ def admit_pixels(picture: Picture, name: str, limits: GateLimits) -> tuple[Image
         return _encode(fit(plain, limits.max_side), picture.format in _LOSSY_FORMATS, source, limits)
     except MediaError:
         raise
-    except (
-        Exception
-    ) as error:  # the boundary to Pillow: an opened picture decodes only now, and may be damaged
+    except Exception as error:
+        # The boundary to Pillow: an opened picture is decoded only now, and may be damaged.
         raise MediaError(f"{name}: cannot be decoded ({error})") from error
 
 

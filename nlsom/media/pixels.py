@@ -112,11 +112,8 @@ def _profile(picture: Picture) -> Any | None:
         return None
     try:
         return ImageCms.ImageCmsProfile(io.BytesIO(embedded))
-    except (
-        OSError,
-        ImportError,
-    ):  # a damaged profile, or a Pillow without LittleCMS: colours stay as they are
-        return None
+    except (OSError, ImportError):
+        return None  # A damaged profile, or a Pillow without LittleCMS: colours stay as they are.
 
 
 def _space(profile: Any) -> str | None:
@@ -129,10 +126,8 @@ def _to_srgb(picture: Picture, profile: Any | None) -> Picture:
     if profile is not None and _space(profile) == picture.mode:
         try:
             return _transform(picture, profile)
-        except (
-            ImageCms.PyCMSError
-        ):  # a profile without the tables for this direction: colours stay as they are
-            pass
+        except ImageCms.PyCMSError:
+            pass  # A profile without the tables for this direction: colours stay as they are.
     return picture.convert("RGB")
 
 

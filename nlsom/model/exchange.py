@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 import httpx
 
-from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError
+from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError, reason_of
 from nlsom.model.limits import Limits, Slot, backoff, retry_after
 from nlsom.model.replicas import Replica, choose
 from nlsom.model.wire import MalformedError, error_text
@@ -230,7 +230,7 @@ class Exchange:
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _PassingError(
                 "down",
-                ModelUnavailable(f"{replica.url} cannot be reached ({_said(error)}); is the server up?"),
+                ModelUnavailable(f"{replica.url} cannot be reached ({reason_of(error)}); is the server up?"),
             ) from None
         except (TimeoutError, httpx.TimeoutException):
             raise _PassingError(
@@ -239,7 +239,7 @@ class Exchange:
             ) from None
         except httpx.TransportError as error:
             raise _PassingError(
-                "broken", ModelUnavailable(f"{replica.url} broke off its answer ({_said(error)})")
+                "broken", ModelUnavailable(f"{replica.url} broke off its answer ({reason_of(error)})")
             ) from None
         replica.rose()
         if response.is_success:
@@ -284,10 +284,6 @@ async def _bounded(response: httpx.Response) -> bytes:
         if size > _MOST_BYTES:
             raise MalformedError(f"it is longer than {_MOST_BYTES >> 20} MiB")
     return b"".join(parts)
-
-
-def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 def _ended(error: NlsomError, attempts: int) -> NlsomError:

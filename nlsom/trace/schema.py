@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nlsom.errors import TraceError, TraceRefused
+from nlsom.errors import TraceError, TraceRefused, reason_of
 from nlsom.trace.contract import Kind, Record
 
 VERSION = 2
@@ -145,7 +145,7 @@ def _check(path: Path, version: int) -> None:
 
 def explain(path: Path, error: Exception) -> TraceError:
     """What an error of SQLite means for whoever keeps the trace, and what to do."""
-    told = str(error) or type(error).__name__
+    told = reason_of(error)
     if "full" in told or "disk I/O" in told:
         told = (
             f"it cannot be written ({told}); make room and run the same command again, it goes on from here"

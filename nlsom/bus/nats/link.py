@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from nlsom.bus.nats.login import login
-from nlsom.errors import ExtraMissing, Unavailable
+from nlsom.errors import ExtraMissing, Unavailable, reason_of
 
 _LOG = logging.getLogger("nlsom.bus.nats")
 
@@ -62,8 +62,9 @@ class Link:
                     skip_subject_validation=True,
                 )
         except (Error, OSError, TimeoutError) as error:
-            what = str(error) or type(error).__name__
-            raise Unavailable(f"no NATS server at {_shown(self._url)} lets us in: {what}") from error
+            raise Unavailable(
+                f"no NATS server at {_shown(self._url)} lets us in: {reason_of(error)}"
+            ) from error
 
     @property
     def up(self) -> bool:
@@ -78,9 +79,8 @@ class Link:
     async def subscribe(self, subject: str, take: Callable[[Any], Awaitable[None]]) -> None:
         """Takes all messages of a subject, from now on; none is dropped here, however many wait."""
         await self.client.subscribe(subject, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
-        await (
-            self.client.flush()
-        )  # Now the server knows; else who asks at once would be told that nobody listens.
+        # Now the server knows it too; otherwise a caller that asks at once would hear that nobody listens.
+        await self.client.flush()
 
     async def send(self, subject: str, data: bytes, reply: str = "") -> None:
         """Sends a message; while the server is away it waits in a buffer.
@@ -93,7 +93,7 @@ class Link:
         try:
             await self.client.publish(subject, data, reply=reply)
         except Error as error:
-            raise Unavailable(f"NATS takes no message: {str(error) or type(error).__name__}") from error
+            raise Unavailable(f"NATS takes no message: {reason_of(error)}") from error
 
     def do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Does something in the background. If it fails, the bus is given up, and says so.
@@ -124,7 +124,7 @@ class Link:
     async def _error(self, error: Exception) -> None:
         # Also a "slow consumer" of the server, which then cuts us off: what was lost is asked for again.
         level = logging.WARNING if self.client is not None and self.client.is_connected else logging.DEBUG
-        _LOG.log(level, "NATS: %s", str(error) or type(error).__name__)
+        _LOG.log(level, "NATS: %s", reason_of(error))
 
     async def _disconnected(self) -> None:
         if not self._closing:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from typing import Any
 
-from nlsom.errors import MediaError, Unavailable
+from nlsom.errors import MediaError, Unavailable, reason_of
 from nlsom.media import MediaStore
 from nlsom.message import File, Image
 
@@ -87,7 +87,7 @@ class Objects:
         try:
             found = await (await self._open()).get(digest)
         except (Error, TimeoutError) as error:
-            raise Unavailable(f"object {digest[:12]} cannot be had from NATS: {_words(error)}") from error
+            raise Unavailable(f"object {digest[:12]} cannot be had from NATS: {reason_of(error)}") from error
         data = bytes(found.data or b"")
         if hashlib.sha256(data).hexdigest() != digest:
             raise Unavailable(f"object {digest[:12]} in NATS is damaged")
@@ -117,7 +117,7 @@ class Objects:
             except NotFoundError:
                 await store.put(digest, data)
         except (Error, TimeoutError) as error:
-            raise Unavailable(f"{len(data)} bytes cannot be put into NATS: {_words(error)}") from error
+            raise Unavailable(f"{len(data)} bytes cannot be put into NATS: {reason_of(error)}") from error
         self._held.add(digest)
 
     async def _open(self) -> Any:
@@ -139,10 +139,6 @@ class Objects:
                 return await stream.create_object_store(self._bucket, config)
         except (Error, TimeoutError) as error:
             raise Unavailable(
-                f"NATS keeps no objects here ({_words(error)}); pictures and long talks need JetStream: "
+                f"NATS keeps no objects here ({reason_of(error)}); pictures and long talks need JetStream: "
                 "start the server with -js"
             ) from error
-
-
-def _words(error: BaseException) -> str:
-    return str(error) or type(error).__name__
