@@ -11,9 +11,9 @@ from collections.abc import Container
 from pathlib import Path
 
 from nlsom.errors import MediaError
-from nlsom.media.recent import Recent
 from nlsom.media.store import CACHE_BYTES, Fetch, MediaStore, missing
 from nlsom.message import File, Image
+from nlsom.recent import Recent
 
 
 class FolderStore(MediaStore):
@@ -35,7 +35,7 @@ class FolderStore(MediaStore):
         """
         super().__init__(fetch=fetch, cache_bytes=cache_bytes)
         self._folder = Path(folder)
-        self._recent = Recent[bytes](cache_bytes)
+        self._recent = Recent[str, bytes](cache_bytes, len)
 
     def get(self, ref: Image | File) -> bytes:
         """The bytes of a picture or file. May read the disk: call it in a thread, or await `read`.

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 
 from nlsom.errors import MediaError
 from nlsom.media.limits import DEFAULT_LIMITS, GateLimits
-from nlsom.media.recent import Recent
 from nlsom.media.source import Source, is_url, name_of, open_source
 from nlsom.message import File, Image
+from nlsom.recent import Recent
 
 Fetch = Callable[[str, GateLimits], Awaitable[bytes]]
 """Gets the bytes of a URL within limits: `nlsom.media.fetch.fetch`, or another in its place."""
@@ -37,7 +37,7 @@ class MediaStore:
         """
         self._fetch = fetch
         self._held: dict[str, bytes] = {}
-        self._urls = Recent[str](cache_bytes)
+        self._urls = Recent[str, str](cache_bytes, len)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._decoding = asyncio.Semaphore(_AT_ONCE)
         self._encoding = asyncio.Lock()

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from nlsom.bus.nats.wire import Held
+from nlsom.recent import Recent
 from nlsom.task import Task
 from nlsom.turn import Turn
 
@@ -39,8 +39,8 @@ class Packer:
     def __init__(self, head: Mapping[str, Any], most: int) -> None:
         self._head = to_json(dict(head))[:-1]
         self._most = most
-        self._sent = Held[bool](60_000)
-        self._tasks = Held[tuple[Task, str]](64)
+        self._sent = Recent[str, bool](60_000)
+        self._tasks = Recent[int, tuple[Task, str]](64)
 
     def forget(self, digests: Sequence[str]) -> None:
         """Takes note that the worker does not hold these."""
@@ -127,11 +127,11 @@ class Packer:
         return len(self._row(row, alone)) + alone.size
 
     def _task(self, task: Task) -> str:
-        known = self._tasks.get(str(id(task)))
+        known = self._tasks.get(id(task))
         if known is None:
             told = f"{task.kind} {task.model_dump_json()}"
             known = task, hashlib.sha256(told.encode()).hexdigest()
-            self._tasks.put(str(id(task)), known)
+            self._tasks.put(id(task), known)
         return known[1]
 
     def _row(self, row: Row, packed: Packed) -> bytes:

@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from nlsom import plugins
-from nlsom.bus.nats.wire import Held
 from nlsom.form import Form
 from nlsom.media import MediaStore
 from nlsom.member import Member
 from nlsom.message import Message
+from nlsom.recent import Recent
 from nlsom.task import Task
 from nlsom.turn import Transcript, Turn
 
@@ -37,11 +37,11 @@ class Unpacker:
 
     def __init__(self, media: MediaStore) -> None:
         self._media = media
-        self._tasks = Held[Task](1_000)
-        self._messages = Held[Message](65_000)
-        self._heard = Held[Transcript](500)
-        self._partly = Held[list[str]](500)
-        self._forms = Held[Form](500)
+        self._tasks = Recent[str, Task](1_000)
+        self._messages = Recent[str, Message](65_000)
+        self._heard = Recent[str, Transcript](500)
+        self._partly = Recent[str, list[str]](500)
+        self._forms = Recent[str, Form](500)
 
     def take(self, blobs: Mapping[str, Any]) -> None:
         """Holds blobs."""

@@ -6,10 +6,9 @@ first turn that needs it; a worker that does not hold one any more answers that 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -21,29 +20,6 @@ from nlsom.turn import Turn
 
 WIRE = 1
 """Version of what travels. Caller and worker have to speak the same."""
-
-T = TypeVar("T")
-
-
-class Held(Generic[T]):
-    """What was used last, up to so many."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[str, T] = OrderedDict()
-
-    def get(self, key: str) -> T | None:
-        """The value, which is now the one used last; None where it is not held."""
-        value = self._held.get(key)
-        if value is not None:
-            self._held.move_to_end(key)
-        return value
-
-    def put(self, key: str, value: T) -> None:
-        """Holds a value, and lets go of the one not used for longest."""
-        self._held[key] = value
-        if len(self._held) > self._most:
-            self._held.popitem(last=False)
 
 
 def files_of(turn: Turn) -> Sequence[Image | File]:

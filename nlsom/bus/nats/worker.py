@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -24,6 +23,7 @@ from nlsom.bus.nats.wire import WIRE, failure, files_of, mismatch, read
 from nlsom.errors import NlsomError, UsageError
 from nlsom.media import MediaStore
 from nlsom.message import Said
+from nlsom.recent import Recent
 from nlsom.trace.contract import SCHEMA
 
 _LOG = logging.getLogger("nlsom.bus.nats")
@@ -45,8 +45,7 @@ class Hosting:
         self._running: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._expected: set[tuple[str, int]] = set()
         self._heard: dict[str, float] = {}
-        self._done: OrderedDict[tuple[str, int], bytes] = OrderedDict()
-        self._done_bytes = 0
+        self._done = Recent[tuple[str, int], bytes](_REMEMBERED, lambda row: len(row) + 200)
         self._out: dict[str, list[bytes]] = {}
         self._unpackers: dict[str, Unpacker] = {}
         self._taking: dict[str, asyncio.Lock] = {}
@@ -252,7 +251,7 @@ class Hosting:
             kind, body = "failed", to_json(failure(error))
         if self._running.pop((caller, number), None) is not None:
             row = b'[%d,"%b",%b]' % (number, kind.encode(), body)
-            self._remember(caller, number, row)
+            self._done.put((caller, number), row)
             self._push(caller, row)
 
     async def _body(self, said: Said) -> bytes:
@@ -266,12 +265,6 @@ class Hosting:
 
     def _answer(self, caller: str, number: int, kind: str, body: Any) -> None:
         self._push(caller, b'[%d,"%b",%b]' % (number, kind.encode(), to_json(body)))
-
-    def _remember(self, caller: str, number: int, row: bytes) -> None:
-        self._done[caller, number] = row
-        self._done_bytes += len(row) + 200
-        while self._done_bytes > _REMEMBERED:
-            self._done_bytes -= len(self._done.popitem(last=False)[1]) + 200
 
     def _push(self, caller: str, row: bytes) -> None:
         assert self._sender is not None
