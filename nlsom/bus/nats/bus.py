@@ -120,7 +120,7 @@ class NatsBus:
             WorkerRefused: A worker's society or version is another, or workers host different agents.
         """
         calling, _, _ = self._open()
-        return await calling.describe(addresses)
+        return await calling.roster.describe(addresses)
 
     @property
     def observed(self) -> bool:

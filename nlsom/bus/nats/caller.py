@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from nlsom.bus.nats.link import Link, Sender
+from nlsom.bus.nats.link import Chores, Link, Sender
 from nlsom.bus.nats.objects import Objects
 from nlsom.bus.nats.packer import Row
 from nlsom.bus.nats.roster import Asked, Roster, Worker
@@ -39,8 +39,8 @@ class Calling:
         self._space, self._patience = space, patience
         self._numbers = itertools.count(1)
         self._asked: dict[int, Asked] = {}
-        self._roster = Roster(link, id=id, space=space, society=society)
-        self._chores: set[asyncio.Task[None]] = set()
+        self.roster = Roster(link, id=id, space=space, society=society)
+        self._chores = Chores(link)
         self._sender: Sender | None = None
 
     async def open(self) -> None:
@@ -58,7 +58,7 @@ class Calling:
             for ref in files_of(turn):
                 if not self._objects.has(ref):
                     await self._objects.put(ref.sha256, await turn.media.read(ref))
-            self._give(asked, self._roster.choose(asked) or await self._find(asked))
+            self._give(asked, self.roster.choose(asked) or await self._find(asked))
             if deadline is None:
                 return await asked.answer
             try:
@@ -74,13 +74,9 @@ class Calling:
                 self._ring()
             asked.answer.cancel()
 
-    async def describe(self, addresses: Sequence[str]) -> list[str]:
-        """The identities of the agents at addresses; see `Bus.describe`."""
-        return await self._roster.describe(addresses)
-
     async def beat(self, now: float, silence: float, beat: float) -> None:
         """Asks after what is in flight, and gives up workers that were silent for so many seconds."""
-        for worker in list(self._roster.workers.values()):
+        for worker in list(self.roster.workers.values()):
             if not worker.flying:
                 worker.heard = now
             elif now - worker.heard > silence:
@@ -93,27 +89,21 @@ class Calling:
     def back(self) -> None:
         """NATS is back: nobody could be heard meanwhile."""
         now = asyncio.get_running_loop().time()
-        for worker in self._roster.workers.values():
+        for worker in self.roster.workers.values():
             worker.heard = now
 
     async def close(self, reason: str) -> None:
         """Tells all who wait that the bus is closed, and workers to stop."""
-        for asked in list(self._asked.values()):
-            if not asked.answer.done():
-                asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
-                asked.answer.exception()  # Told to whoever waits; nobody may.
-        chores = list(self._chores)
-        for task in chores:
-            task.cancel()
-        await asyncio.gather(*chores, return_exceptions=True)
-        await self._roster.close()
-        for worker in self._roster.workers.values():
+        self.fail(reason)
+        await self._chores.close()
+        await self.roster.close()
+        for worker in self.roster.workers.values():
             worker.out.clear()
             worker.cancels += worker.flying
             worker.flying.clear()
         if self._sender is not None:
             if not self._link.up:
-                self._roster.workers.clear()
+                self.roster.workers.clear()
             await self._sender.close()
 
     def fail(self, reason: str) -> None:
@@ -121,6 +111,7 @@ class Calling:
         for asked in list(self._asked.values()):
             if not asked.answer.done():
                 asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
+                asked.answer.exception()  # Raised in whoever waits; there may be nobody.
 
     def _to(self, worker: Worker) -> str:
         return f"{self._space}.w.{worker.id}"
@@ -129,18 +120,13 @@ class Calling:
         assert self._sender is not None
         self._sender.ring()
 
-    def _do(self, work: Any) -> None:
-        task = self._link.do(work)
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
-
     # Where turns go.
 
     async def _find(self, asked: Asked) -> Worker:
-        await self._roster.look({asked.to})
-        worker = self._roster.choose(asked)
+        await self.roster.look({asked.to})
+        worker = self.roster.choose(asked)
         if worker is None:
-            raise self._roster.unknown(asked.to)
+            raise self.roster.unknown(asked.to)
         return worker
 
     def _give(self, asked: Asked, worker: Worker) -> None:
@@ -156,11 +142,11 @@ class Calling:
         """Asks elsewhere; a worker that was lost may also come back, or another take its place."""
         until = asyncio.get_running_loop().time() + self._patience
         while asked.number in self._asked and not asked.answer.done():
-            worker = self._roster.choose(asked)
+            worker = self.roster.choose(asked)
             if worker is not None:
                 self._give(asked, worker)
                 return
-            if asked.refusals and self._roster.hosting(asked.to):
+            if asked.refusals and self.roster.hosting(asked.to):
                 self._settle(asked, error=WorkerRefused("; ".join(asked.refusals.values())))
                 return
             if self._link.up and asyncio.get_running_loop().time() > until:
@@ -169,7 +155,7 @@ class Calling:
                 return
             if self._link.up:
                 try:
-                    await self._roster.look({asked.to})
+                    await self.roster.look({asked.to})
                 except NlsomError as error:
                     self._settle(asked, error=error)
                     return
@@ -177,16 +163,16 @@ class Calling:
 
     def _lost(self, worker: Worker) -> None:
         """Gives a worker up: its turns go elsewhere."""
-        self._roster.forget(worker)
+        self.roster.forget(worker)
         flying, worker.flying = worker.flying, {}
         worker.out.clear()
         if flying:
             # In case it is only cut off, and comes back to turns that nobody waits for.
             told = to_json({"t": "cancel", "from": self.id, "turns": list(flying)})
-            self._do(self._try_send(worker, told, ()))
+            self._chores.do(self._try_send(worker, told, ()))
         for asked in flying.values():
             asked.worker = None
-            self._do(self._again(asked))
+            self._chores.do(self._again(asked))
 
     # What comes back.
 
@@ -194,8 +180,8 @@ class Calling:
         where = message.subject.rpartition(".")[2]
         if message.headers and message.headers.get("Status") == "503":  # NATS: nobody listens there.
             if where == "who":
-                self._roster.nobody()
-            elif (worker := self._roster.workers.get(where)) is not None:
+                self.roster.nobody()
+            elif (worker := self.roster.workers.get(where)) is not None:
                 self._lost(worker)
             return
         try:
@@ -203,9 +189,9 @@ class Calling:
         except ValueError:
             return  # Somebody else's message on our subject; whoever waits is found by the next check.
         if told["t"] == "here":
-            self._roster.meet(told)
+            self.roster.meet(told)
             return
-        worker = self._roster.workers.get(told["worker"])
+        worker = self.roster.workers.get(told["worker"])
         if worker is not None:
             worker.heard = asyncio.get_running_loop().time()
         if told["t"] == "done":
@@ -215,11 +201,11 @@ class Calling:
             if told.get("closed"):
                 self._lost(worker)
             else:
-                self._roster.retire(worker)
+                self.roster.retire(worker)
         elif told["t"] == "state" and worker is not None:
             for number in told["unknown"]:
                 if (asked := worker.flying.pop(number, None)) is not None:
-                    self._do(self._again(asked))
+                    self._chores.do(self._again(asked))
 
     def _outcome(self, worker: Worker | None, number: int, kind: str, body: Any) -> None:
         asked = self._asked.get(number)
@@ -235,7 +221,7 @@ class Calling:
         elif worker is None or worker.flying.pop(number, None) is None:
             return
         elif kind == "object":  # In flight no more: it is not asked after while it is fetched.
-            self._do(self._fetch(asked, body))
+            self._chores.do(self._fetch(asked, body))
         elif kind == "need":
             asked.needs += 1
             if asked.needs > _NEEDS:
@@ -246,7 +232,7 @@ class Calling:
             self._give(asked, worker)
         else:  # refused, absent
             asked.refusals[worker.id] = body or f"worker {worker.id!r} does not host {asked.to!r} any more"
-            self._do(self._again(asked))
+            self._chores.do(self._again(asked))
 
     async def _fetch(self, asked: Asked, digest: str) -> None:
         try:
@@ -267,7 +253,7 @@ class Calling:
     # The way out.
 
     async def _flush(self) -> None:
-        for worker in list(self._roster.workers.values()):
+        for worker in list(self.roster.workers.values()):
             if worker.cancels:
                 numbers, worker.cancels = worker.cancels, []
                 told = to_json({"t": "cancel", "from": self.id, "turns": numbers})
@@ -307,4 +293,4 @@ class Calling:
 
     def _row(self, asked: Asked, now: float) -> Row:
         left = None if asked.deadline is None else max(0.0, asked.deadline - now)
-        return Row(asked.number, asked.turn, asked.to, self._roster.identities.get(asked.to), left)
+        return Row(asked.number, asked.turn, asked.to, self.roster.identities.get(asked.to), left)

@@ -139,6 +139,27 @@ class Link:
         self._give_up("the NATS server is gone")
 
 
+class Chores:
+    """Background work of one side of the bus: held until it is done, and cancelled with the bus."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def do(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begins to do something; see `Link.do`."""
+        task = self._link.do(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Cancels all that is under way."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class Sender:
     """Gathers what is to be sent and hands it on in one go, once everybody who runs now had their say."""
 

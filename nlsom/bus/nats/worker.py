@@ -16,7 +16,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from nlsom.agent import Agent, identity, serialised, valid
-from nlsom.bus.nats.link import Link, Sender
+from nlsom.bus.nats.link import Chores, Link, Sender
 from nlsom.bus.nats.objects import Objects
 from nlsom.bus.nats.unpacker import Needed, Unpacker
 from nlsom.bus.nats.wire import WIRE, failure, files_of, mismatch, read
@@ -40,6 +40,7 @@ class Hosting:
         self.id, self.subject = id, f"{space}.w.{id}"
         self._link, self._objects, self._media = link, objects, media
         self._space, self._society = space, society
+        self._here = f"{space}.here"
         self._agents: dict[str, Agent] = {}
         self._slots: dict[str, asyncio.Semaphore] = {}
         self._running: dict[tuple[str, int], asyncio.Task[None]] = {}
@@ -49,7 +50,7 @@ class Hosting:
         self._out: dict[str, list[bytes]] = {}
         self._unpackers: dict[str, Unpacker] = {}
         self._taking: dict[str, asyncio.Lock] = {}
-        self._chores: set[asyncio.Task[None]] = set()
+        self._chores = Chores(link)
         self._sender: Sender | None = None
         self._listening = False
         self._leaving = False
@@ -66,32 +67,32 @@ class Hosting:
             self._sender = Sender(self._link, self._flush)
             await self._link.subscribe(self.subject, self._take)
             await self._link.subscribe(f"{self._space}.who", self._who)
-        await self._tell(f"{self._space}.here", [address])
+        await self._tell(self._here, [address])
 
     async def leave(self, seconds: float) -> None:
         """Takes no more turns, and lets those under way end for so long."""
         self._leaving = True
         if self._listening:
-            await self._link.send(f"{self._space}.here", to_json({"t": "gone", "worker": self.id}))
+            await self._link.send(self._here, to_json({"t": "gone", "worker": self.id}))
         running = [*self._running.values()]
         if running and seconds:
             await asyncio.wait(running, timeout=seconds)
 
     async def close(self) -> None:
         """Cancels what is under way; whoever asked is told to ask elsewhere."""
-        running = [*self._running.values(), *self._chores]
+        await self._chores.close()  # First: they may begin turns.
+        running = [*self._running.values()]
         self._running.clear()
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        if self._sender is not None and self._link.up:
-            await self._sender.close()
-            await self._link.send(
-                f"{self._space}.here", to_json({"t": "gone", "worker": self.id, "closed": True})
-            )
-        elif self._sender is not None:
+        if self._sender is None:
+            return
+        if not self._link.up:
             self._out.clear()
-            await self._sender.close()
+        await self._sender.close()
+        if self._link.up:
+            await self._link.send(self._here, to_json({"t": "gone", "worker": self.id, "closed": True}))
 
     def beat(self, now: float, silence: float) -> None:
         """Cancels the turns of callers that have not been heard of for so many seconds."""
@@ -106,22 +107,11 @@ class Hosting:
         """NATS is back: nobody could be heard meanwhile."""
         now = asyncio.get_running_loop().time()
         self._heard = dict.fromkeys(self._heard, now)
-        self._do(self._say_again())
-
-    def _do(self, work: Any) -> None:
-        task = self._link.do(work)
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
+        self._chores.do(self._say_again())
 
     async def _tell(self, to: str, addresses: Sequence[str]) -> None:
         """Tells who is hosted here, in messages that fit."""
-        head = {
-            "t": "here",
-            "worker": self.id,
-            "wire": WIRE,
-            "schema": SCHEMA,
-            "society": self._society,
-        }
+        head = {"t": "here", "worker": self.id, "wire": WIRE, "schema": SCHEMA, "society": self._society}
         identities: dict[str, int] = {}
         hosts: list[tuple[str, int]] = []
         size = 0
@@ -139,7 +129,7 @@ class Hosting:
 
     async def _say_again(self) -> None:
         try:
-            await self._tell(f"{self._space}.here", list(self._agents))
+            await self._tell(self._here, list(self._agents))
         except NlsomError as error:  # NATS is away again already.
             _LOG.warning("who is hosted here is told when NATS is back: %s", error)
 
@@ -159,7 +149,7 @@ class Hosting:
             lock = self._taking.setdefault(caller, asyncio.Lock())
             if told["pack"] or lock.locked():
                 self._expected.update((caller, row[0]) for row in told["turns"])
-                self._do(self._take_later(lock, caller, told))
+                self._chores.do(self._take_later(lock, caller, told))
             else:
                 self._start(caller, told)
         elif told["t"] == "cancel":
@@ -286,7 +276,7 @@ class Hosting:
             elif (caller, number) not in self._running and (caller, number) not in self._expected:
                 unknown.append(number)
         told = to_json({"t": "state", "worker": self.id, "unknown": unknown})
-        self._do(self._try_send(f"{self._space}.c.{caller}.{self.id}", told))
+        self._chores.do(self._try_send(f"{self._space}.c.{caller}.{self.id}", told))
 
     async def _flush(self) -> None:
         out, self._out = self._out, {}
