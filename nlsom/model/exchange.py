@@ -40,6 +40,14 @@ class Patience:
     first: float
     longest: float
 
+    def wait(self, failures: int, after: float | None = None) -> float:
+        """Seconds to wait after so many failures; `after` is what the server asked for."""
+        return backoff(failures, first=self.first, longest=self.longest, after=after)
+
+    def rest(self, failures: int) -> float:
+        """Seconds to leave a server alone that could not be reached so many times in a row."""
+        return backoff(failures, first=self.first, longest=self.longest, jitter=max)
+
 
 class RefusedError(Exception):
     """A status that trying again will not change."""
@@ -192,27 +200,14 @@ class Exchange:
             failed += 1
             timeouts += failure.kind == "slow"
             if failure.kind == "down":
-                rest = backoff(
-                    replica.failures + 1,
-                    first=self._patience.first,
-                    longest=self._patience.longest,
-                    jitter=max,
-                )
-                replica.fell(loop.time(), rest)
+                replica.fell(loop.time(), self._patience.rest(replica.failures + 1))
             # A second reply that takes too long costs the server as much as the first, and will not help.
             if failed > self._patience.retries + len(replicas) - 1 or timeouts > 1:
                 raise _ended(failure.error, failed) from None
             avoid.add(replica)
             if not any(other.down_until <= loop.time() for other in replicas if other not in avoid):
                 avoid.clear()
-                await asyncio.sleep(
-                    backoff(
-                        failed,
-                        first=self._patience.first,
-                        longest=self._patience.longest,
-                        after=failure.after,
-                    )
-                )
+                await asyncio.sleep(self._patience.wait(failed, failure.after))
 
     async def _once(
         self, replica: Replica, method: str, path: str, body: bytes, slot: Slot, final: Sequence[int]

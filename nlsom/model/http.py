@@ -10,25 +10,20 @@ import time
 from collections.abc import Sequence
 from typing import Literal, Self
 
-import httpx
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from nlsom.errors import ModelError, ModelUnavailable, NlsomError, PromptTooLong, UsageError
-from nlsom.form import Constraint, Form, TextForm
+from nlsom.errors import ModelError, NlsomError, PromptTooLong, UsageError
+from nlsom.form import Constraint, Form
 from nlsom.message import Image
 from nlsom.model import wire
 from nlsom.model.contract import Completion, Prompt, Settings
 from nlsom.model.exchange import Exchange, Patience, RefusedError, group_of
-from nlsom.model.served import Served, discover, names
+from nlsom.model.replicas import base_url
+from nlsom.model.served import Served, discover, takes_pictures, unlisted
 from nlsom.source import JsonObject
 
-_log = logging.getLogger(__name__)
+_LOG = logging.getLogger(__name__)
 
-_WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
-    "data:image/png;base64,"
-    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
-    "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
-)
 _MOST_TEXT = 65_536  # characters of a reply, above 256 for each token asked for: some servers heed no limit
 _SHARED = 128  # characters at the start of a prompt that say which task it is
 
@@ -92,7 +87,7 @@ class HttpModel:
         longest_wait: NonNegativeFloat = 30.0,
         proxy: str | None = None,
     ) -> None:
-        urls = tuple(_base_url(one) for one in ([url] if isinstance(url, str) else url))
+        urls = tuple(base_url(one) for one in ([url] if isinstance(url, str) else url))
         if not urls or len(set(urls)) < len(urls):
             raise UsageError("a model needs the address of a server, and each address once")
         if not re.fullmatch(r"\w*_API_KEY", key_env):
@@ -163,7 +158,11 @@ class HttpModel:
                 try:
                     self._served = await discover(self._exchange, self._given)
                     self._tokenizes = self._served.engine == "vllm"
-                    self._sees = await self._look() if self._pictures is None else self._pictures > 0
+                    self._sees = (
+                        await takes_pictures(self._exchange, self._served)
+                        if self._pictures is None
+                        else self._pictures > 0
+                    )
                 except BaseException:
                     await self._close()
                     raise
@@ -240,27 +239,6 @@ class HttpModel:
             raise RuntimeError(f"{self!r} is not open; use it inside `async with`")
         return self._served
 
-    async def _look(self) -> bool:
-        """Whether the model takes a white square."""
-        form = TextForm(max_tokens=1)
-        body = wire.chat_body(
-            self._opened().name,
-            "What is this?",
-            [wire.picture_part(_WHITE)],
-            constraint=None,
-            max_tokens=form.max_tokens,
-            settings=Settings(),
-            seed=0,
-            constraints="none",
-        )
-        try:
-            await self._exchange.send("POST", "/chat/completions", body, read=len, final=(500,))
-        except RefusedError as refused:
-            if refused.status == 404:
-                raise self._explain(refused, "", 1) from None
-            return False
-        return True
-
     def _fitting(self, images: Sequence[Image]) -> Sequence[Image]:
         if len(images) == 0 or (self._sees and self._pictures is None):
             return images
@@ -297,7 +275,7 @@ class HttpModel:
     def _notice(self, constraint: Constraint, text: str) -> None:
         if not self._warned and not wire.keeps_to(constraint, text):
             self._warned = True
-            _log.warning(
+            _LOG.warning(
                 "%s at %s does not keep to the form it is asked for; replies are read as free text "
                 "(set `constraints: none` if its server cannot constrain)",
                 self._opened().name,
@@ -307,11 +285,7 @@ class HttpModel:
     def _explain(self, refused: RefusedError, text: str, reply: int) -> NlsomError:
         """The error that a refusal stands for."""
         served = self._opened()
-        if refused.status == 404 and served.name not in served.listed:
-            return ModelUnavailable(
-                f"{refused.url} has no model {served.name!r}; it serves {names(served.listed)}"
-            )
-        return wire.refusal(
+        return unlisted(served, refused) or wire.refusal(
             refused.body,
             where=refused.url,
             model=served.name,
@@ -319,17 +293,3 @@ class HttpModel:
             reply=reply,
             context=self._context or served.context,
         )
-
-
-def _base_url(url: str) -> str:
-    try:
-        parsed = httpx.URL(url)
-        host = parsed.host  # read only here: its Punycode may be none
-    except (httpx.InvalidURL, ValueError) as error:
-        raise UsageError(f"{url!r} is not the address of a server: {error}") from None
-    if parsed.userinfo:
-        raise UsageError("the address of a server holds a password; put a key into the environment instead")
-    whole = parsed.scheme in ("http", "https") and host and not (parsed.query or parsed.fragment)
-    if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
-        raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
-    return str(parsed).rstrip("/")

@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import httpx
+
+from nlsom.errors import UsageError
 from nlsom.model.limits import Limits
 
 
@@ -39,6 +42,25 @@ class Replica:
         """It answered."""
         self.failures = 0
         self.down_until = 0.0
+
+
+def base_url(url: str) -> str:
+    """The base address of a server as `Replica` wants it, without a slash at the end.
+
+    Raises:
+        UsageError: It is not the address of an HTTP server, or it holds a password.
+    """
+    try:
+        parsed = httpx.URL(url)
+        host = parsed.host  # read only here: its Punycode may be none
+    except (httpx.InvalidURL, ValueError) as error:
+        raise UsageError(f"{url!r} is not the address of a server: {error}") from None
+    if parsed.userinfo:
+        raise UsageError("the address of a server holds a password; put a key into the environment instead")
+    whole = parsed.scheme in ("http", "https") and host and not (parsed.query or parsed.fragment)
+    if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
+        raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
+    return str(parsed).rstrip("/")
 
 
 def choose(

@@ -9,9 +9,24 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError
+from nlsom.model.contract import Settings
 from nlsom.model.exchange import Exchange, RefusedError
 from nlsom.model.replicas import Replica
-from nlsom.model.wire import Constraints, MalformedError, error_text, object_in
+from nlsom.model.wire import (
+    Constraints,
+    MalformedError,
+    chat_body,
+    error_text,
+    object_in,
+    picture_part,
+    refusal,
+)
+
+_WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
+    "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,7 @@ async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served
         if len(models) == 1:
             return models[0]
         return UsageError(
-            f"{replica.url} serves {names(models[0].listed if models else ())}; say which (`model`)"
+            f"{replica.url} serves {_names(models[0].listed if models else ())}; say which (`model`)"
         )
     # A server may take names that it does not list (Ollama does); if it does not, it says so with a 404.
     named = [model for model in models if model.name == name]
@@ -96,7 +111,42 @@ async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served
     return dataclasses.replace(models[0], name=name, root=None, context=None)
 
 
-def names(listed: tuple[str, ...]) -> str:
+async def takes_pictures(exchange: Exchange, served: Served) -> bool:
+    """Whether a model takes pictures: it is asked about a white square.
+
+    Raises:
+        ModelUnavailable: The server has no such model, or cannot be reached.
+        ModelError: What it sent was never an answer.
+    """
+    body = chat_body(
+        served.name,
+        "What is this?",
+        [picture_part(_WHITE)],
+        constraint=None,
+        max_tokens=1,
+        settings=Settings(),
+        seed=0,
+        constraints="none",
+    )
+    try:
+        await exchange.send("POST", "/chat/completions", body, read=len, final=(500,))
+    except RefusedError as refused:
+        if refused.status == 404:
+            raise unlisted(served, refused) or refusal(
+                refused.body, where=refused.url, model=served.name, prompt="", reply=1, context=served.context
+            ) from None
+        return False
+    return True
+
+
+def unlisted(served: Served, refused: RefusedError) -> ModelUnavailable | None:
+    """The error for a server that says there is no such model, and does not list it either."""
+    if refused.status != 404 or served.name in served.listed:
+        return None
+    return ModelUnavailable(f"{refused.url} has no model {served.name!r}; it serves {_names(served.listed)}")
+
+
+def _names(listed: tuple[str, ...]) -> str:
     """Names of models, for a message: not more than a screen takes."""
     return (", ".join(listed[:12]) or "none") + (", …" if len(listed) > 12 else "")
 
