@@ -7,6 +7,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ VERSION = 2
 """Version of the file's layout (`PRAGMA user_version`); the version of keys is `contract.SCHEMA`."""
 
 COLUMNS = "kind, key, member, phase, label, round, body"
+
+_ROWS = 64
+"""Most rows of one INSERT statement; fewer rows are inserted by powers of two, so few statements are made."""
 
 _TABLES = """
 CREATE TABLE mindstorms (
@@ -171,3 +175,23 @@ def to_record(mindstorm: str, row: Sequence[Any]) -> Record:
     """A row of `COLUMNS` as a record."""
     kind: Kind = row[0]
     return Record(mindstorm, kind, row[1].hex(), *row[2:7])
+
+
+def insert(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
+    """Inserts rows of mindstorm number, `COLUMNS` and chain, and empties the list.
+
+    Not by `executemany`: after each row it would wait for the interpreter's lock, which a busy event loop
+    gives away every 5 ms.
+    """
+    at = 0
+    while at < len(rows):
+        some = rows[at : at + min(_ROWS, 1 << ((len(rows) - at).bit_length() - 1))]
+        connection.execute(_insertion(len(some)), [value for row in some for value in row])
+        at += len(some)
+    rows.clear()
+
+
+@cache
+def _insertion(rows: int) -> str:
+    values = ",".join(["(?,?,?,?,?,?,?,?,?)"] * rows)
+    return f"INSERT INTO records (mindstorm, {COLUMNS}, chain) VALUES {values}"  # noqa: S608

@@ -11,19 +11,17 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from functools import cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from nlsom.errors import TraceError
 from nlsom.trace.chain import first_link, link
 from nlsom.trace.contract import PAUSE, Record
-from nlsom.trace.schema import COLUMNS, to_row
+from nlsom.trace.schema import insert, to_row
 
 T = TypeVar("T")
 
 _BATCH = 4096
-_ROWS = 64
 _ASKED = 500
 
 
@@ -228,13 +226,13 @@ class Writer:
                     self._ends[item.mindstorm] = number, chain
                     rows.append((number, *to_row(item), chain))
                 elif isinstance(item, _Call):
-                    _insert(connection, rows)
+                    insert(connection, rows)
                     try:
                         value = item.do(connection)
                     except TraceError as error:  # Raised before anything was written: hurts nobody else.
                         value = error
                     (once_safe if item.safe else at_once).append((item, value))
-            _insert(connection, rows)
+            insert(connection, rows)
             if at_once:
                 _settle(at_once)
             connection.execute("COMMIT")
@@ -266,20 +264,6 @@ class Writer:
             _settle([(item, error) for item in batch if isinstance(item, _Call)])
 
 
-def _insert(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
-    """Inserts rows, and empties the list.
-
-    Not by `executemany`: after each row it would wait for the interpreter's lock, which a busy event loop
-    gives away every 5 ms.
-    """
-    at = 0
-    while at < len(rows):
-        some = rows[at : at + min(_ROWS, 1 << ((len(rows) - at).bit_length() - 1))]
-        connection.execute(_insertion(len(some)), [value for row in some for value in row])
-        at += len(some)
-    rows.clear()
-
-
 def _gone(connection: sqlite3.Connection, batch: Sequence[_Item]) -> set[str]:
     """Of the replies that are reused in this batch, those that were dropped since they were found."""
     records = [item for item in batch if isinstance(item, Record)]
@@ -296,12 +280,6 @@ def _gone(connection: sqlite3.Connection, batch: Sequence[_Item]) -> set[str]:
         )
         keys.difference_update(key.hex() for (key,) in rows)
     return keys
-
-
-@cache
-def _insertion(rows: int) -> str:
-    values = ",".join(["(?,?,?,?,?,?,?,?,?)"] * rows)
-    return f"INSERT INTO records (mindstorm, {COLUMNS}, chain) VALUES {values}"  # noqa: S608
 
 
 def _end(connection: sqlite3.Connection, mindstorm: str) -> tuple[int, bytes]:
