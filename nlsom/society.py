@@ -69,10 +69,15 @@ class Society(Blueprint):
         async with AsyncExitStack() as stack:
             self._take(stack)
             if self.bus is None:
-                for part in self.parts():
+                for part in _parts(self.seats):
                     await stack.enter_async_context(part)
             await self._open(stack)
         return self
+
+    async def __aexit__(self, *_: object) -> None:
+        stack, self._stack, self._bus = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()
 
     def _take(self, stack: AsyncExitStack) -> None:
         """Takes the society until `stack` is closed; before its parts are opened, which may be in use."""
@@ -102,9 +107,7 @@ class Society(Blueprint):
         """What it takes to build this society again, for the header of its mindstorms."""
         if self.source is None:
             return ""
-        source = self.source
-        if limits != self.limits:
-            source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+        source = self.source if limits == self.limits else _limited(self.source, limits)
         prompts = {
             step.ask.prompt: step.template.source
             for step in self.program.flat
@@ -112,13 +115,6 @@ class Society(Blueprint):
         }
         identities = dict(zip(self.program.names, self.program.identities, strict=True))
         return json.dumps({"society": source, "prompts": prompts, "identities": identities})
-
-    def parts(self, seats: Sequence[Seat] | None = None) -> list[AbstractAsyncContextManager[Any]]:
-        """What is opened with the society, or with some seats: models, which agents may share, and agents."""
-        agents: list[Any] = [seat.agent for seat in (self.seats if seats is None else seats)]
-        models: list[Any] = [getattr(agent, "model", None) for agent in agents]
-        once = {id(part): part for part in [*models, *agents]}
-        return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
 
     @asynccontextmanager
     async def hosted(self, bus: Bus, only: Sequence[str] = ()) -> AsyncGenerator[tuple[str, ...]]:
@@ -138,7 +134,7 @@ class Society(Blueprint):
         chosen = {at for one in only or ("everyone",) for at in seating.select(one)}
         seats = [self.seats[at] for at in sorted(chosen)]
         async with AsyncExitStack() as stack:
-            for part in self.parts(seats):
+            for part in _parts(seats):
                 await stack.enter_async_context(part)
             for seat in seats:
                 await bus.host(seat.member.name, seat.agent, limit=seat.limit)
@@ -152,11 +148,6 @@ class Society(Blueprint):
         """
         told = [self.name, [(member.name, member.role, member.persona) for member in self.members]]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-    async def __aexit__(self, *_: object) -> None:
-        stack, self._stack, self._bus = self._stack, None, None
-        if stack is not None:
-            await stack.aclose()
 
     async def ask(
         self,
@@ -211,9 +202,9 @@ class Society(Blueprint):
         for name, given in (("images", images), ("choices", choices)):
             if isinstance(given, str):
                 raise UsageError(f"{name}={given!r}: give a list, such as [{given!r}]")
-        asked: dict[str, Any] = {} if question is None else {"question": question}
         if question is None and self.task.model_fields["question"].is_required():
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
+        asked: dict[str, Any] = {} if question is None else {"question": question}
         kept = [await self.media.add(image) for image in images]
         try:
             task = self.task(
@@ -275,14 +266,25 @@ class Society(Blueprint):
         )
 
 
+def _parts(seats: Sequence[Seat]) -> list[AbstractAsyncContextManager[Any]]:
+    """Whatever of these seats has to be opened, once each: models, which agents may share, then agents."""
+    agents: list[Any] = [seat.agent for seat in seats]
+    models: list[Any] = [getattr(agent, "model", None) for agent in agents]
+    once = {id(part): part for part in [*models, *agents]}
+    return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
+
+
+def _limited(source: Mapping[str, object], limits: Limits) -> Mapping[str, object]:
+    """A society file with other limits."""
+    return {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+
+
 def narrowed(society: Society, *, seconds: float | None = None, tokens: int | None = None) -> Society:
     """The same society, not open, whose mindstorms may spend no more than what is given."""
     limits = society.limits.narrowed(seconds=seconds, tokens=tokens)
     if limits == society.limits:
         return society
-    source = society.source
-    if source is not None:
-        source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+    source = None if society.source is None else _limited(society.source, limits)
     return replace(society, limits=limits, source=source)
 
 
@@ -296,8 +298,8 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
     async with AsyncExitStack() as stack:
         for society in societies:
             society._take(stack)  # pyright: ignore[reportPrivateUsage]
-        parts = [part for society in societies if society.bus is None for part in society.parts()]
-        for part in {id(part): part for part in parts}.values():
+        hosted = [seat for society in societies if society.bus is None for seat in society.seats]
+        for part in _parts(hosted):
             await stack.enter_async_context(part)
         for society in societies:
             async with AsyncExitStack() as own:

@@ -23,6 +23,7 @@ from nlsom.minutes import Minutes
 from nlsom.phase import Ask, Until
 from nlsom.program import Program
 from nlsom.rules import break_tie
+from nlsom.rules.ballots import named
 from nlsom.task.base import Task
 from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
 from nlsom.wording import Given, tell, wordings
@@ -190,7 +191,7 @@ def settled(
     rule, decision = program.decision.rule, program.decision
     if not isinstance(rule, SettlingRule):
         return False
-    named = decision.proposals is not None
+    over_proposals = decision.proposals is not None
     earlier = {message.sender: message for message in minutes.labelled(decision.over)}
     votes: list[Vote] = []
     outstanding: list[float | None] = []
@@ -201,11 +202,11 @@ def settled(
             outstanding.append(competence)
         elif (message := said.get(at) or earlier.get(name)) is not None:
             if (vote := read.get(message.digest)) is None:
-                ballot = message.said.ballot if named else _ballot(message.said, task)[0]
+                ballot = message.said.ballot if over_proposals else _ballot(message.said, task)[0]
                 vote = read[message.digest] = Vote(name, ballot, message.said.confidence, competence)
             votes.append(vote)
     # An open question has no list of alternatives, however many were offered: only those voted for count.
-    alternatives = tuple(getattr(form, "options", ())) if named else task.choices
+    alternatives = tuple(getattr(form, "options", ())) if over_proposals else task.choices
     return rule.settled(votes, outstanding, alternatives)
 
 
@@ -261,18 +262,8 @@ def _given(minutes: Minutes, task: Task) -> Iterator[Given]:
 
 
 def _alternatives_of(votes: Sequence[Vote]) -> tuple[str, ...]:
-    named: dict[str, None] = {}
-    for vote in votes:
-        match vote.ballot:
-            case Choice(choice=choice):
-                named[choice] = None
-            case Approval(approved=names) | Ranking(ranking=names):
-                named.update(dict.fromkeys(names))
-            case Scores(scores=scores):
-                named.update(dict.fromkeys(scores))
-            case None:
-                pass
-    return tuple(named)
+    """All that votes name, in the order it is first named."""
+    return tuple(dict.fromkeys(name for vote in votes if vote.ballot for name in named(vote.ballot)))
 
 
 def _agreement(answers: Sequence[Message], task: Task) -> float:
