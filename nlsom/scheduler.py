@@ -187,7 +187,7 @@ class Scheduler:
             turns = self._turns.of(step, number, form, group)
             superstep = Superstep(storm, step, number, form, turns, stands=earlier is not None)
             await superstep.run()
-            said |= superstep.messages
+            said |= superstep.outcomes.messages
             waiting.difference_update(group)
             if superstep.closed is not None and storm.cut is not None:
                 break

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from nlsom.agent import checked
 from nlsom.budget import Cost
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, cause_of
-from nlsom.event import Abstained, Asked, Spoke
+from nlsom.event import Asked
 from nlsom.form import Form
 from nlsom.journal import Closing
-from nlsom.message import Message, Said, digest_of, whole
+from nlsom.message import Said, whole
 from nlsom.meters import Meters
+from nlsom.outcomes import Outcomes
 from nlsom.program import Step
 from nlsom.tool import has_effects
 from nlsom.trace.contract import Kind, Record
 from nlsom.trace.stored import read_stored, read_words
 from nlsom.turn import Turn
 from nlsom.underway import Underway
-from nlsom.verdict import Abstention
-from nlsom.voting import abstained_within
 
 LIMIT = "limit of seconds"
 LATE = "seconds of the phase"
@@ -42,7 +41,7 @@ class Superstep:
         stands: Whether failures stand, since what an earlier run made of them does.
 
     Attributes:
-        messages: What was said, by place.
+        outcomes: What came of its turns so far.
         closed: Why it ended early, if it did.
     """
 
@@ -56,14 +55,12 @@ class Superstep:
         *,
         stands: bool = False,
     ) -> None:
-        self.messages: dict[int, Message] = {}
         self.closed: str | None = None
+        self.outcomes = Outcomes(storm, step.ask.label, [at for at, _ in turns])
         self._storm, self._step, self._round, self._form = storm, step, round, form
         self._turns, self._stands = turns, stands
         # Who is asked, where members are asked in turn; "" where they are asked together.
         self._alone = "" if step.ask.order == "together" else turns[0][1].member.name
-        self._waiting = {at for at, _ in turns}
-        self._missed: dict[int, Abstention] = {}
         cuts = step.ask.wait != "all" or step.ask.seconds is not None or storm.deadline is not None
         self._meters = Meters(storm.budget, storm.agents, cuts=cuts)
         self._in_flight: dict[str, int] = {}
@@ -87,44 +84,35 @@ class Superstep:
             storm.total.calls += sum(earlier.in_flight.values())
         asked = self._turns
         if storm.journal.kept or self._meters.limited:
-            asked = self._plan(await self._recall(stored), stored)
+            asked = await self._plan(stored)
         if stored is not None:
             self.closed = stored.reason
         elif asked:
             # An earlier run may have been ended after it had enough, but before it could say so.
-            self._look()
+            self._end_if_enough()
             if self.closed is None:
-                await self._ask(asked)
+                await self._ask_all(asked)
         if self._failed is not None:
             raise self._failed
         if stored is None and (self.closed is not None or again):
             await self._close()
         if self.closed == LIMIT:
             storm.cut = storm.cut or "seconds"
-        for at, _ in self._turns:
-            if (message := self.messages.get(at)) is not None:
-                storm.minutes.add(at, message)
-                if hasattr(storm.agents[at], "society"):
-                    storm.abstained += abstained_within(message)
-            elif (abstention := self._missed.get(at)) is not None:
-                storm.abstained.append(abstention)
+        self.outcomes.append()
 
     # What an earlier run left
 
-    async def _recall(self, stored: Closing | None) -> Mapping[str, Record]:
-        """The outcomes that the trace holds of these turns, by key; failures only if they are to stand."""
-        return await self._storm.journal.outcomes(
-            [turn for _, turn in self._turns],
-            failures=not self._storm.retry_failed or stored is not None or self._stands,
-            elsewhere=stored is None,
-        )
+    async def _plan(self, stored: Closing | None) -> list[tuple[int, Turn]]:
+        """Takes in what the trace knows and reserves the rest, in declaration order; returns whom to ask.
 
-    def _plan(self, known: Mapping[str, Record], stored: Closing | None) -> list[tuple[int, Turn]]:
-        """Takes in what is known and reserves the rest, in declaration order; returns whom to ask.
-
-        The order is that of the first run, so the budget is spent the same way when a run is taken up again.
+        The order is that of the first run, so a run that is taken up again spends its budget the same way.
         """
         storm = self._storm
+        known = await storm.journal.outcomes(
+            [turn for _, turn in self._turns],
+            failures=not storm.retry_failed or stored is not None or self._stands,
+            elsewhere=stored is None,
+        )
         asked: list[tuple[int, Turn]] = []
         for at, turn in self._turns:
             record = known.get(turn.key)
@@ -143,9 +131,9 @@ class Superstep:
         storm = self._storm
         if record.kind == "replied":
             if not storm.journal.holds(turn.key):
-                self._tell("reused", turn, record.body)
+                self._record("reused", turn, record.body)
             said = read_stored(Said, record.body)
-            self._heard(at, turn, said, record.body, again=True)
+            self.outcomes.spoke(at, turn, said, record.body, again=True)
             storm.budget.take(Cost(said.usage.calls, said.usage.tokens))
         elif record.kind == "abstained":
             cause = read_words(record.body)
@@ -153,9 +141,9 @@ class Superstep:
                 storm.cut = cause.removeprefix(REFUSED)
             else:
                 self._meters.take_again(at, turn)
-            self._miss(at, turn, cause)
+            self.outcomes.abstained(at, turn, cause)
         else:
-            self._waiting.discard(at)
+            self.outcomes.waiting.discard(at)
             if turn.member.name in self._in_flight:
                 self._meters.take_again(at, turn)
             else:
@@ -182,7 +170,7 @@ class Superstep:
 
     # Asking
 
-    async def _ask(self, asked: Sequence[tuple[int, Turn]]) -> None:
+    async def _ask_all(self, asked: Sequence[tuple[int, Turn]]) -> None:
         loop = asyncio.get_running_loop()
         ends = [] if self._storm.deadline is None else [(self._storm.deadline, LIMIT)]
         if self._step.ask.seconds is not None:
@@ -197,20 +185,20 @@ class Superstep:
         try:
             async with asyncio.TaskGroup() as group:
                 for at, turn in asked:
-                    self._tasks.append(group.create_task(self._take(at, turn)))
+                    self._tasks.append(group.create_task(self._ask_one(at, turn)))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None  # No failure of a member: the trace's error, or the rule's.
         finally:
             self._tasks.clear()
             if timer is not None:
                 timer.cancel()
-        if self.closed is None and self._waiting:
+        if self.closed is None and self.outcomes.waiting:
             for at, turn in asked:
-                if at in self._waiting:
+                if at in self.outcomes.waiting:
                     # Nobody ended the phase, so the agent cancelled its own task: that is its failure.
                     self._fail(at, turn, "the agent cancelled itself")
 
-    async def _take(self, at: int, turn: Turn) -> None:
+    async def _ask_one(self, at: int, turn: Turn) -> None:
         """Asks one member, and turns whatever comes of it into an outcome."""
         storm = self._storm
         if storm.bus.observed:
@@ -227,7 +215,7 @@ class Superstep:
             )
         if storm.journal.kept and has_effects(storm.agents[at]):
             # Told before it runs: whoever takes this up after a crash must not run it twice.
-            self._tell("intent", turn)
+            self._record("intent", turn)
             await storm.journal.durable()
         self._meters.begin(at)
         try:
@@ -249,31 +237,12 @@ class Superstep:
         said, body = answer
         storm.now.add(said.usage)
         self._meters.settle(at, Cost(said.usage.calls, said.usage.tokens))
-        self._tell("replied", turn, body)
-        self._heard(at, turn, said, body, again=False)
+        self._record("replied", turn, body)
+        self.outcomes.spoke(at, turn, said, body, again=False)
         if self._step.ask.wait != "all":
-            self._look()
+            self._end_if_enough()
 
     # Outcomes
-
-    def _heard(self, at: int, turn: Turn, said: Said, body: bytes, *, again: bool) -> None:
-        """Makes a message for the others of what was said."""
-        storm = self._storm
-        message = Message(
-            said=said,
-            sender=turn.member.name,
-            label=self._step.ask.label,
-            phase=turn.phase,
-            round=turn.round,
-            digest=digest_of(turn.key, body),
-        )
-        self._waiting.discard(at)
-        self.messages[at] = message
-        storm.total.add(said.usage)
-        if not again:
-            storm.journal.note(message)
-        if storm.bus.observed:
-            storm.bus.publish(Spoke(mindstorm=storm.id, message=message, again=again))
 
     def _fail(self, at: int, turn: Turn, cause: str) -> None:
         """A member failed: the society's file says what that means."""
@@ -284,20 +253,11 @@ class Superstep:
             self._abstain(at, turn, cause)
 
     def _abstain(self, at: int, turn: Turn, cause: str) -> None:
-        self._tell("abstained", turn, cause.encode())
-        self._miss(at, turn, cause)
-        self._look()
+        self._record("abstained", turn, cause.encode())
+        self.outcomes.abstained(at, turn, cause)
+        self._end_if_enough()
 
-    def _miss(self, at: int, turn: Turn, cause: str) -> None:
-        """Makes an abstention for the verdict of what was not said."""
-        storm = self._storm
-        self._waiting.discard(at)
-        abstention = Abstention(member=turn.member.name, phase=turn.phase, round=turn.round, cause=cause)
-        self._missed[at] = abstention
-        if storm.bus.observed:
-            storm.bus.publish(Abstained(mindstorm=storm.id, abstention=abstention))
-
-    def _tell(self, kind: Kind, turn: Turn, body: bytes = b"") -> None:
+    def _record(self, kind: Kind, turn: Turn, body: bytes = b"") -> None:
         """Tells the trace of an outcome; if it cannot be told, the mindstorm ends with the trace's error."""
         try:
             self._storm.journal.tell(kind, turn, self._step.ask.label, body)
@@ -306,11 +266,13 @@ class Superstep:
 
     # Early endings
 
-    def _look(self) -> None:
+    def _end_if_enough(self) -> None:
         """Ends the phase once it has what its `wait` asks for; where members speak in turn, others look."""
         if self._step.ask.wait == "all" or self._alone:
             return
-        if reason := self._storm.enough(self._step, self._form, self.messages, self._waiting):
+        if reason := self._storm.enough(
+            self._step, self._form, self.outcomes.messages, self.outcomes.waiting
+        ):
             self._end(reason)
 
     def _end(self, reason: str) -> None:
@@ -330,29 +292,24 @@ class Superstep:
         """Records that the phase ended early and who counted, before anything is made of it."""
         storm, reason = self._storm, self.closed or ""
         for at, turn in self._turns:
-            if at not in self._waiting:
+            if at not in self.outcomes.waiting:
                 continue
-            in_flight = self._cut_off(at, turn)
+            begun = self._meters.in_flight(at)
+            if begun is not None:
+                # It was cut off: the calls that it had begun count as spent.
+                name = turn.member.name
+                self._in_flight[name] = self._in_flight.get(name, 0) + begun
+                storm.now.calls += begun
+                storm.total.calls += begun
             if reason in (LIMIT, LATE):
                 self._abstain(at, turn, "no answer in time")
                 continue
-            self._tell("cancelled", turn, reason.encode())
-            self._waiting.discard(at)
-            if not in_flight:  # Never begun, and so saved.
+            self._record("cancelled", turn, reason.encode())
+            self.outcomes.waiting.discard(at)
+            if begun is None:
                 storm.saved += 1
                 self._meters.settle(at, Cost())
-        counted = [turn.member.name for at, turn in self._turns if at in self.messages]
+        counted = [turn.member.name for at, turn in self._turns if at in self.outcomes.messages]
         closing = Closing(reason=reason, in_flight=self._in_flight)
         storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
         await storm.journal.durable()
-
-    def _cut_off(self, at: int, turn: Turn) -> bool:
-        """Counts the calls of a turn that was cut off as spent; whether it was in flight at all."""
-        begun = self._meters.in_flight(at)
-        if begun is None:
-            return False
-        name = turn.member.name
-        self._in_flight[name] = self._in_flight.get(name, 0) + begun
-        self._storm.now.calls += begun
-        self._storm.total.calls += begun
-        return True
