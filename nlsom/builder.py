@@ -25,14 +25,14 @@ from nlsom.reputation import Reputation
 from nlsom.rights import Knowing, Rights, revisable, votes
 from nlsom.rules import Plurality
 from nlsom.society import Society
-from nlsom.source import Path_, Source
+from nlsom.source import KeyPath, Source
 from nlsom.spec import MemberSpec, SocietySpec
 from nlsom.structure import Democracy, StructureSpec, shape_of
 from nlsom.task import Task
 from nlsom.turn import Turn
 from nlsom.verdict import Rule
 
-_MOST_MEMBERS = 1_000_000
+_MAX_MEMBERS = 1_000_000
 """From one entry of `members`: a slip of the pen should not fill the memory."""
 
 
@@ -63,7 +63,7 @@ class Builder:
             seats.extend(made)
         return seats, groups
 
-    def _members(self, name: str, spec: MemberSpec, path: Path_) -> Iterator[Seat]:
+    def _members(self, name: str, spec: MemberSpec, path: KeyPath) -> Iterator[Seat]:
         role = spec.role or name
         models = (spec.model,) if spec.model is None or isinstance(spec.model, str) else spec.model
         if spec.instead and all(model is not None and self._is_open(model) for model in models):
@@ -78,8 +78,8 @@ class Builder:
             return
         personas = spec.personas or (spec.persona,)
         count = spec.count
-        if len(personas) * len(models) * count > _MOST_MEMBERS:
-            what = f"this makes more than {_MOST_MEMBERS} members"
+        if len(personas) * len(models) * count > _MAX_MEMBERS:
+            what = f"this makes more than {_MAX_MEMBERS} members"
             self.faults.append(self.source.fault((*path, "count"), what))
             count = 1
         every = list(itertools.product(personas, models, range(count)))
@@ -96,7 +96,7 @@ class Builder:
         given = self.spec.models.get(model)
         return given is not None and set(given) == {"optional"}
 
-    def _agent(self, agent: str, model: str | None, options: dict[str, Any], path: Path_) -> Agent | None:
+    def _agent(self, agent: str, model: str | None, options: dict[str, Any], path: KeyPath) -> Agent | None:
         try:
             factory = plugins.load("agents", agent)
             takes = "model" in parameters(factory)
@@ -119,18 +119,18 @@ class Builder:
             self._blame((*path, "agent"), error)
         return None
 
-    def _blame(self, path: Path_, error: Exception) -> None:
+    def _blame(self, path: KeyPath, error: Exception) -> None:
         """A plugin's own code may raise anything; it is a fault of the file that names it, like any other."""
         known = isinstance(error, NlsomError | ValueError)
         self.faults.append(self.source.fault(path, str(error) if known else cause_of(error)))
 
-    def _model(self, name: str, path: Path_) -> Model | None:
+    def _model(self, name: str, path: KeyPath) -> Model | None:
         """The model of that name, made once for all who share it."""
         if name not in self._models:
             self._models[name] = self._make_model(name, path)
         return self._models[name]
 
-    def _make_model(self, name: str, path: Path_) -> Model | None:
+    def _make_model(self, name: str, path: KeyPath) -> Model | None:
         spec = self.spec.models.get(name)
         if spec is None:
             what = f"no model is called {name!r}; {meant(name, self.spec.models)}"
@@ -204,7 +204,7 @@ class Builder:
 
     def structure(self) -> StructureSpec:
         """Whose messages may reach whom."""
-        path: Path_ = ("structure",)
+        path: KeyPath = ("structure",)
         try:
             shape = shape_of(self.spec.structure)
         except UsageError as error:
@@ -219,7 +219,7 @@ class Builder:
     def rule(self) -> Rule:
         """What counts the votes."""
         spec = self.spec.verdict
-        path: Path_ = ("verdict",)
+        path: KeyPath = ("verdict",)
         try:
             factory = plugins.load("rules", spec.rule)
             return factory(**bind(factory, spec.model_extra or {}, self.source, path))

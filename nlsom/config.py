@@ -17,7 +17,7 @@ from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
 from nlsom.society import Reach, Society
-from nlsom.source import Path_, Source, Tree, number, plain, read, read_file
+from nlsom.source import KeyPath, Source, Tree, number, plain, read, read_file
 from nlsom.spec import in_file_order, read_spec
 from nlsom.template import Templates
 from nlsom.trace.contract import Trace
@@ -117,7 +117,7 @@ def load(
     return made
 
 
-def _path(dotted: str) -> Path_:
+def _path(dotted: str) -> KeyPath:
     return tuple(step if (at := number(step)) is None else at for step in dotted.split("."))
 
 

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from nlsom.errors import ConfigError, Fault, meant
-from nlsom.source import Path_, Source, Tree, has, inner
+from nlsom.source import KeyPath, Source, Tree, has, inner
 
 _MISSING = inspect.Parameter.empty
 
@@ -27,7 +27,7 @@ def bind(
     factory: Callable[..., Any],
     values: Mapping[str, object],
     source: Source,
-    path: Path_,
+    path: KeyPath,
     given: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Reads options for a factory, by the types its signature declares.
@@ -77,7 +77,7 @@ def problems(error: ValidationError) -> list[ErrorDetails]:
 
 
 def faults(
-    error: ValidationError, source: Source, path: Path_, shapes: Mapping[Path_, type[BaseModel]]
+    error: ValidationError, source: Source, path: KeyPath, shapes: Mapping[KeyPath, type[BaseModel]]
 ) -> list[Fault]:
     """What pydantic found wrong, told with the place in the file; one fault a place.
 
@@ -87,7 +87,7 @@ def faults(
         path: The path of what was validated.
         shapes: The models by path pattern (`*` for a number), to say what an unknown key may have meant.
     """
-    told: dict[tuple[Path_, str], Fault] = {}
+    told: dict[tuple[KeyPath, str], Fault] = {}
     for problem in problems(error):
         # Pydantic names the branches of unions on the way; they are no part of the file.
         at = path + tuple(step for step in problem["loc"] if not str(step).startswith("<"))
@@ -104,7 +104,7 @@ def faults(
     return list(told.values())
 
 
-def _known(source: Source, path: Path_) -> Path_:
+def _known(source: Source, path: KeyPath) -> KeyPath:
     """The path up to where the file, or the mapping, ends; the last step may be missing or unknown there."""
     here: Tree = source.tree
     for number, step in enumerate(path):

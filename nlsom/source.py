@@ -20,9 +20,9 @@ from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.message import whole
 
 Tree = str | None | list["Tree"] | dict[str, "Tree"]
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -38,10 +38,10 @@ class Source:
 
     name: str
     tree: dict[str, Tree]
-    marks: dict[Path_, str] = field(default_factory=dict["Path_", str])
-    keys: dict[Path_, str] = field(default_factory=dict["Path_", str])
+    marks: dict[KeyPath, str] = field(default_factory=dict["KeyPath", str])
+    keys: dict[KeyPath, str] = field(default_factory=dict["KeyPath", str])
 
-    def fault(self, path: Path_, what: str, *, key: bool = False) -> Fault:
+    def fault(self, path: KeyPath, what: str, *, key: bool = False) -> Fault:
         """A fault at a path, or at the nearest part above it that stands in the file."""
         for end in range(len(path), -1, -1):
             at = (self.keys if key and end == len(path) else self.marks).get(path[:end])
@@ -137,14 +137,14 @@ def read_file(path: Path) -> Source:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+            data = file.read(_MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"{path}: larger than {_MOST_BYTES} bytes; this is no society file")
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"{path}: larger than {_MAX_BYTES} bytes; this is no society file")
     return read(text, str(path))
 
 
@@ -204,7 +204,7 @@ class _Reader:
         self.faults: list[Fault] = []
         self._count = 0
 
-    def value(self, node: yaml.Node, path: Path_) -> Tree:
+    def value(self, node: yaml.Node, path: KeyPath) -> Tree:
         at = f"{node.start_mark.line + 1}:{node.start_mark.column + 1}"
         self.source.marks[path] = at
         self._count += 1
@@ -220,7 +220,7 @@ class _Reader:
         empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.style is None
         return None if empty else whole(str(node.value))
 
-    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Tree]:
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Tree]:
         tree: dict[str, Tree] = {}
         for key, inner in node.value:
             at = f"{self.source.name}:{key.start_mark.line + 1}:{key.start_mark.column + 1}"

@@ -23,7 +23,7 @@ from nlsom.options import faults, problems
 from nlsom.phase import Ask, Hears, Limits, Repeat, Until
 from nlsom.rights import Rights
 from nlsom.rules import TieBreak
-from nlsom.source import Path_, Source, Tree, has, inner
+from nlsom.source import KeyPath, Source, Tree, has, inner
 
 
 class MemberSpec(BaseModel):
@@ -117,7 +117,7 @@ class SocietySpec(Frozen):
     limits: Limits = Limits()
 
 
-SHAPES: dict[Path_, type[BaseModel]] = {
+SHAPES: dict[KeyPath, type[BaseModel]] = {
     (): SocietySpec,
     ("limits",): Limits,
     ("rights",): Rights,

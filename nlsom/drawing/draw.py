@@ -16,7 +16,7 @@ from nlsom.structure import Structure
 
 NAME = 18
 """Longest name that is written out, characters."""
-MOST = 6_000
+MAX_LINES = 6_000
 """With more lines than this none is drawn: a black disc tells nothing."""
 
 
@@ -47,7 +47,7 @@ def _scene(members: Sequence[Member], structure: Structure, title: str) -> Scene
         *(line for hub in hubs for line in hub.lines(layout.points, r)),
     ]
     legend.explain(direct, hubs)
-    if len(lines) > MOST:
+    if len(lines) > MAX_LINES:
         legend.note(f"{len(lines)} lines, too many to be drawn")
         lines, hubs = [], []
     discs = [Disc(*hub.at, HUB) for hub in hubs]

@@ -18,7 +18,7 @@ from nlsom.model.wire import MalformedError, error_text
 
 T = TypeVar("T")
 
-_MOST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 _KEEPALIVE = 4.0  # seconds; uvicorn, and so vLLM, closes an idle connection after 5
 
 
@@ -276,8 +276,8 @@ async def _bounded(response: httpx.Response) -> bytes:
     async for part in response.aiter_raw():
         parts.append(part)
         size += len(part)
-        if size > _MOST_BYTES:
-            raise MalformedError(f"it is longer than {_MOST_BYTES >> 20} MiB")
+        if size > _MAX_BYTES:
+            raise MalformedError(f"it is longer than {_MAX_BYTES >> 20} MiB")
     return b"".join(parts)
 
 

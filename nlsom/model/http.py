@@ -24,7 +24,7 @@ from nlsom.source import JsonObject
 
 _LOG = logging.getLogger(__name__)
 
-_MOST_TEXT = 65_536  # characters of a reply, above 256 for each token asked for: some servers heed no limit
+_MAX_TEXT = 65_536  # characters of a reply, above 256 for each token asked for: some servers heed no limit
 _SHARED = 128  # characters at the start of a prompt that say which task it is
 
 
@@ -215,7 +215,7 @@ class HttpModel:
 
         def read(answer: bytes) -> tuple[Completion, bool]:
             completion, cut = wire.read_completion(answer, constraint, time.perf_counter() - started)
-            if len(completion.text) > _MOST_TEXT + 256 * reply:
+            if len(completion.text) > _MAX_TEXT + 256 * reply:
                 raise wire.MalformedError(
                     f"a text of {len(completion.text):,} characters, where {reply} tokens were asked for"
                 )

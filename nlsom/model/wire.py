@@ -20,7 +20,7 @@ Constraints = Literal["vllm", "json_schema", "none"]
 JSON Schema (for JSON forms only), or not at all."""
 
 
-_MOST = 1e12  # beyond it, a number of tokens or a logarithm of a probability is none
+_MAX_NUMBER = 1e12  # beyond it, a number of tokens or a logarithm of a probability is none
 
 
 class MalformedError(Exception):
@@ -232,7 +232,7 @@ def _logprob(told: Any) -> float | None:
     total = 0.0
     for token in cast("list[Any]", tokens):
         value = cast("dict[str, Any]", token).get("logprob") if isinstance(token, dict) else None
-        if not isinstance(value, int | float) or abs(value) > _MOST:
+        if not isinstance(value, int | float) or abs(value) > _MAX_NUMBER:
             return None
         total += value
     return min(0.0, total) if math.isfinite(total) else None
@@ -252,7 +252,7 @@ def _usage(told: Any, seconds: float) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and 0 <= value <= _MOST else None
+    return value if isinstance(value, int) and 0 <= value <= _MAX_NUMBER else None
 
 
 def object_in(body: bytes) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from nlsom.reading.number import number_in_words
 from nlsom.reading.short import without_lead
 from nlsom.reading.unknown import says_unknown
 
-_MOST = 200  # mentions that are weighed: the last ones of a reply that goes in circles
+_MAX_MENTIONS = 200  # mentions that are weighed: the last ones of a reply that goes in circles
 _NEAR = 160  # characters on either side of a mention that are looked at
 _SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)")
 _CLAUSE_END = re.compile(
@@ -59,7 +59,7 @@ def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Rea
             return alone
     texts = find_texts(plain, options, labels)
     mentions = sorted([*texts, *find_labels(plain, labels, texts)], key=lambda mention: mention.start)
-    return _Judge(plain, options, mentions[-_MOST:]).judge()
+    return _Judge(plain, options, mentions[-_MAX_MENTIONS:]).judge()
 
 
 def _alone(plain: str, options: Sequence[str], labels: Sequence[str]) -> Read | None:

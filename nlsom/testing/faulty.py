@@ -20,7 +20,7 @@ from typing import Any, Self, cast
 
 from nlsom.testing.behaviours import Behaviour, Call, Request, error, ok
 
-_MOST_BYTES = 64 * 1024 * 1024
+_MAX_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(slots=True, eq=False)
@@ -200,7 +200,7 @@ async def _read_request(reader: asyncio.StreamReader, ahead: bytes) -> Request:
     pairs = (line.partition(":") for line in lines if line)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     length = int(headers.get("content-length", "0"))
-    if length > _MOST_BYTES:
+    if length > _MAX_BYTES:
         raise ConnectionError(f"a request of {length} bytes")
     return Request(method, path, headers, await reader.readexactly(length))
 
