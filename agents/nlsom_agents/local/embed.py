@@ -79,8 +79,10 @@ def _load(file: Path) -> Callable[[list[str]], NDArray[np.float32]]:
         ids = np.array([one.ids for one in encoded], np.int64)
         mask = np.array([one.attention_mask for one in encoded], np.int64)
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden = model({port.any_name: inputs[port.any_name] for port in model.inputs})[0]
-        mean = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
+        hidden: NDArray[np.float32] = model({port.any_name: inputs[port.any_name] for port in model.inputs})[
+            0
+        ]
+        mean: NDArray[np.float64] = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
         return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
 
     return encode

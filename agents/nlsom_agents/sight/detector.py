@@ -130,7 +130,7 @@ def _planes(picture: Pixels) -> tuple[Floats, float]:
     return np.ascontiguousarray(((square - MEAN) / SPREAD).transpose(2, 0, 1)[None], dtype=np.float32), scale
 
 
-def _boxes(regressed: Floats, stride: int) -> Floats:
+def _boxes(regressed: Floats, stride: int) -> npt.NDArray[np.float64]:
     """Boxes in pixels of the square: each edge's distance is the mean of a distribution over bins.
 
     Generalized Focal Loss, arXiv 2006.04388.

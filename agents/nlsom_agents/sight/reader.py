@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nlsom.errors import ExtraMissing
 from nlsom_agents.inference import openvino_for
@@ -68,7 +69,8 @@ class Reader:
         height, width = picture.shape[:2]
         lines: list[Line] = []
         for corners, text, score in zip(read.boxes, read.txts, read.scores, strict=True):
-            (left, top), (right, bottom) = np.min(corners, axis=0), np.max(corners, axis=0)
+            box: NDArray[np.float32] = np.asarray(corners, np.float32)
+            (left, top), (right, bottom) = box.min(axis=0), box.max(axis=0)
             tall = bottom - top
             letters = sum(map(str.isalnum, text))
             if not letters or score < (LEAST if letters > 1 else LEAST_ALONE):

@@ -95,7 +95,7 @@ def _order(grams: Ints, owner: Ints, picture: Ints, n: int) -> tuple[Floats, Flo
     ordered = np.sort(keys[first:])  # np.unique hashes, which takes longer here
     once_a_picture = ordered[np.diff(ordered, prepend=-1) > 0]
     frequency = np.bincount(once_a_picture % span, minlength=span)
-    weights = counts * (np.log(float(n)) - np.log(np.maximum(frequency, 1)))[grams]
+    weights: Floats = counts * (np.log(float(n)) - np.log(np.maximum(frequency, 1)))[grams]
     norms = np.sqrt(np.bincount(owner, weights**2, len(picture)))
 
     shared = np.minimum(np.searchsorted(keys[:first], keys[first:]), max(first - 1, 0))
