@@ -1,4 +1,4 @@
-"""The parts of a society, made from what its file holds. Gathers faults instead of raising the first."""
+"""From the specification in a society's file to the parts of the society."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from nlsom.turn import Turn
 from nlsom.verdict import Rule
 
 _MAX_MEMBERS = 1_000_000
-"""From one entry of `members`: a slip of the pen should not fill the memory."""
+"""Most members of one entry of `members`: a typing error should not fill the memory."""
 
 
 class _Nobody:
-    """Holds the place of an agent that could not be made, so that selectors are checked all the same."""
+    """Takes the place of an agent that could not be made, so that selectors can still be checked."""
 
     async def speak(self, turn: Turn) -> None:
         raise AssertionError("a faulty society is never run")
@@ -45,7 +45,14 @@ class _Nobody:
 
 @dataclass
 class Builder:
-    """Makes the parts of a society from its specification; gathers faults instead of raising the first."""
+    """Makes the parts of a society from its specification; gathers faults instead of raising the first.
+
+    Attributes:
+        source: The file, for the places of faults.
+        spec: What it holds.
+        faults: What is wrong with it, as far as is known.
+        shared: Models by what they are (JSON), so that societies opened together can share them.
+    """
 
     source: Source
     spec: SocietySpec
@@ -120,7 +127,7 @@ class Builder:
         return None
 
     def _blame(self, path: KeyPath, error: Exception) -> None:
-        """A plugin's own code may raise anything; it is a fault of the file that names it, like any other."""
+        """Adds a fault for what a plugin raised, which may be anything: its file names it."""
         known = isinstance(error, NlsomError | ValueError)
         self.faults.append(self.source.fault(path, str(error) if known else cause_of(error)))
 
@@ -163,7 +170,7 @@ class Builder:
         return None
 
     def competence(self) -> dict[str, float]:
-        """How good each voter was before, if the verdict names a record of it."""
+        """How often each voter was right before, if the verdict names a record of it."""
         given = self.spec.verdict.reputation
         if given is None:
             return {}
@@ -174,7 +181,7 @@ class Builder:
             return {}
 
     def entitled(self, society: Society, rights: Rights) -> Society:
-        """The society with the rights that its file gives."""
+        """The society with the rights that its file grants."""
         phases, verdict, structure = list(society.phases), society.verdict, society.structure
         if rights.know:
             structure = Knowing(base=structure, of=rights.of)
@@ -217,7 +224,7 @@ class Builder:
             return Democracy()
 
     def rule(self) -> Rule:
-        """What counts the votes."""
+        """The rule that counts the votes."""
         spec = self.spec.verdict
         path: KeyPath = ("verdict",)
         try:

@@ -31,8 +31,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_LONGEST = 2000  # characters of a cause
-_SHOWN = 40  # names in a message
+_LONGEST = 2000  # characters of a message that are shown
+_SHOWN = 40  # names that a hint lists
 
 
 class NlsomError(Exception):
@@ -42,7 +42,7 @@ class NlsomError(Exception):
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says of itself; nothing, if that fails too: it is the agent's own code like all of it."""
+    """The message of an error; "" if making it fails, since it may be an agent's code."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001
@@ -50,12 +50,12 @@ def words_of(error: BaseException) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """What an error of a library says, or its class where it says nothing."""
+    """The message of a library's error, or its class if it has none."""
     return str(error) or type(error).__name__
 
 
 def cause_of(error: BaseException) -> str:
-    """Why something failed: the error's class, and what it says of itself; some say whole web pages."""
+    """Class and message of an error, shortened: some messages are whole web pages."""
     told = words_of(error)
     if len(told) > _LONGEST:
         told = f"{told[:_LONGEST]}… ({len(told):,} characters)"
@@ -63,7 +63,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """What a name that is not known may have meant: the nearest that there is, else all that there are."""
+    """A hint for an unknown name: the known name most like it, else all known names."""
     names = list(known)
     if near := difflib.get_close_matches(name, names, 1):
         return f"did you mean {near[0]!r}?"
@@ -83,7 +83,7 @@ class Fault:
 
     Attributes:
         where: `file:line:column`, or a dotted path where there is no file.
-        what: What is wrong and, where it can be told, what was probably meant.
+        what: What is wrong and, where possible, what was probably meant.
     """
 
     where: str
@@ -135,7 +135,7 @@ class WorkerLost(Unavailable):
 
 
 class AgentFailed(NlsomError):
-    """An agent raised an error of its own elsewhere; its class is named as it was there."""
+    """An agent in another process raised an error of its own; the class is named as it was there."""
 
 
 class WorkerRefused(NlsomError):

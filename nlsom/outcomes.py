@@ -1,4 +1,4 @@
-"""What the turns of a superstep came to."""
+"""The outcomes of a superstep's turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nlsom.voting import abstained_within
 
 
 class Outcomes:
-    """Who spoke, who abstained and who is still waited for; observers are told of each as it comes.
+    """Keeps who spoke, who abstained and who is still waited for; tells observers of each outcome.
 
     Args:
         storm: The mindstorm.
@@ -22,7 +22,7 @@ class Outcomes:
 
     Attributes:
         messages: What was said, by the member's place.
-        waiting: Places of the members who have neither spoken nor abstained, and were not cancelled.
+        waiting: Places of the members without an outcome: not spoken, abstained or cancelled.
     """
 
     def __init__(self, storm: Underway, label: str, places: Sequence[int]) -> None:
@@ -38,8 +38,8 @@ class Outcomes:
             at: The member's place.
             turn: Its turn.
             said: What it said.
-            body: The same as it was serialised; the message's digest is made from it.
-            again: Whether it was said in an earlier run.
+            body: The same as JSON, from which the message's digest is made.
+            again: Whether it comes from the trace.
         """
         storm = self._storm
         message = Message(
@@ -68,7 +68,7 @@ class Outcomes:
             storm.bus.publish(Abstained(mindstorm=storm.id, abstention=abstention))
 
     def append(self) -> None:
-        """Adds messages to the minutes and abstentions to the mindstorm's, in declaration order."""
+        """Adds messages to the minutes, and abstentions to those of the mindstorm, in declaration order."""
         storm = self._storm
         for at in self._places:
             if (message := self.messages.get(at)) is not None:

@@ -1,4 +1,4 @@
-"""A superstep: members are asked together, and what they said is appended in declaration order."""
+"""A superstep: members are asked together, and what they say is appended in declaration order."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ from nlsom.underway import Underway
 
 LIMIT = "limit of seconds"
 LATE = "seconds of the phase"
-"""Why a phase was closed: the mindstorm's time is over, or its own."""
+"""Reasons why a phase was closed: the time of the mindstorm, or of the phase, is over."""
 
 REFUSED = "over the budget of "
-"""How the cause of an abstention begins that a budget is the reason for."""
+"""How the cause of an abstention begins if the budget refused the turn."""
 
 
 class Superstep:
-    """One phase under way, or the turn of one member where they are asked in turn.
+    """A phase that runs once; or, if its members are asked in turn, the turn of one of them.
 
     Args:
         storm: The mindstorm.
         step: The phase.
         round: From 1.
-        form: The shape of the answers.
-        turns: Who is asked, by place, and what, in declaration order.
-        stands: Whether failures stand, since what an earlier run made of them does.
+        form: The form of the answers.
+        turns: The turns, each with its member's place, in declaration order.
+        stands: Whether stored failures count as outcomes even if failed turns are to be asked again: true if
+            an earlier run closed the phase, which depended on them.
 
     Attributes:
-        outcomes: What came of its turns so far.
+        outcomes: What its turns have come to so far.
         closed: Why it ended early, if it did.
     """
 
@@ -59,7 +60,7 @@ class Superstep:
         self.outcomes = Outcomes(storm, step.ask.label, [at for at, _ in turns])
         self._storm, self._step, self._round, self._form = storm, step, round, form
         self._turns, self._stands = turns, stands
-        # Who is asked, where members are asked in turn; "" where they are asked together.
+        # The member who is asked, if members are asked in turn; "" if they are asked together.
         self._alone = "" if step.ask.order == "together" else turns[0][1].member.name
         cuts = step.ask.wait != "all" or step.ask.seconds is not None or storm.deadline is not None
         self._meters = Meters(storm.budget, storm.agents, cuts=cuts)
@@ -68,11 +69,11 @@ class Superstep:
         self._failed: NlsomError | None = None
 
     async def run(self) -> None:
-        """Asks what has no outcome yet, waits as the phase says, and appends in declaration order.
+        """Runs the turns that have no outcome yet, waits as the phase says, and appends what was said.
 
         Raises:
             MemberFailed: A member failed and the society's file says `on_error: raise`.
-            BusClosed: The bus was closed meanwhile.
+            BusClosed: The bus was closed.
             TraceError: The trace cannot be read or written.
         """
         storm = self._storm
@@ -88,7 +89,7 @@ class Superstep:
         if stored is not None:
             self.closed = stored.reason
         elif asked:
-            # An earlier run may have been ended after it had enough, but before it could say so.
+            # An earlier run may have had enough replies, and ended before it could record that.
             self._end_if_enough()
             if self.closed is None:
                 await self._ask_all(asked)
@@ -100,12 +101,15 @@ class Superstep:
             storm.cut = storm.cut or "seconds"
         self.outcomes.append()
 
-    # What an earlier run left
+    # Taking up what an earlier run left
 
     async def _plan(self, stored: Closing | None) -> list[tuple[int, Turn]]:
-        """Takes in what the trace knows and reserves the rest, in declaration order; returns whom to ask.
+        """Takes outcomes from the trace, and reserves budget for the other turns, in declaration order.
 
-        The order is that of the first run, so a run that is taken up again spends its budget the same way.
+        The first run had the same order, so a resumed mindstorm spends its budget in the same way.
+
+        Returns:
+            The turns that are to be asked.
         """
         storm = self._storm
         known = await storm.journal.outcomes(
@@ -127,7 +131,7 @@ class Superstep:
         return asked
 
     def _take_up(self, at: int, turn: Turn, record: Record) -> None:
-        """Takes in an outcome from the trace."""
+        """Takes an outcome from the trace."""
         storm = self._storm
         if record.kind == "replied":
             if not storm.journal.holds(turn.key):
@@ -150,14 +154,14 @@ class Superstep:
                 storm.saved += 1
 
     def _reserve(self, at: int, turn: Turn) -> bool:
-        """Takes the most that a turn can cost from the budget; a refused turn is recorded."""
+        """Reserves what a turn can cost at most. If the budget refuses, its member abstains."""
         if not self._meters.limited:
             return True
         storm = self._storm
         try:
             cost = self._meters.price(at, turn)
         except Exception as error:  # noqa: BLE001
-            # As with what the agent says, the policy of the society's file holds.
+            # The agent's own code: the policy for members that fail applies.
             self._fail(at, turn, cause_of(error))
             return False
         limit = None if cost == Cost() else storm.cut or storm.budget.refuses(cost)
@@ -187,7 +191,8 @@ class Superstep:
                 for at, turn in asked:
                     self._tasks.append(group.create_task(self._ask_one(at, turn)))
         except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None  # No failure of a member: the trace's error, or the rule's.
+            # Never a member's failure, which is an outcome: an error of the trace or of the rule.
+            raise errors.exceptions[0] from None
         finally:
             self._tasks.clear()
             if timer is not None:
@@ -195,11 +200,11 @@ class Superstep:
         if self.closed is None and self.outcomes.waiting:
             for at, turn in asked:
                 if at in self.outcomes.waiting:
-                    # Nobody ended the phase, so the agent cancelled its own task: that is its failure.
+                    # The phase was not ended, so the agent cancelled its own task, which is a failure.
                     self._fail(at, turn, "the agent cancelled itself")
 
     async def _ask_one(self, at: int, turn: Turn) -> None:
-        """Asks one member, and turns whatever comes of it into an outcome."""
+        """Asks one member, and makes an outcome of whatever happens."""
         storm = self._storm
         if storm.bus.observed:
             storm.bus.publish(
@@ -214,7 +219,7 @@ class Superstep:
                 )
             )
         if storm.journal.kept and has_effects(storm.agents[at]):
-            # Told before it runs: whoever takes this up after a crash must not run it twice.
+            # Recorded before it runs: whoever resumes this after a crash must not run it twice.
             self._record("intent", turn)
             await storm.journal.durable()
         self._meters.begin(at)
@@ -227,8 +232,8 @@ class Superstep:
         except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001
-            # The one place where a member's failure meets the policy of the society's file. A panic in a
-            # library written in Rust is no `Exception`.
+            # The one place where members' failures are caught, for the policy of the society's file.
+            # `BaseException`, because a panic in a library written in Rust is no `Exception`.
             self._fail(at, turn, cause_of(error))
             return
         if answer is None:
@@ -245,7 +250,7 @@ class Superstep:
     # Outcomes
 
     def _fail(self, at: int, turn: Turn, cause: str) -> None:
-        """A member failed: the society's file says what that means."""
+        """A member failed: it abstains or the mindstorm stops, as the society's file says."""
         cause = whole(cause)
         if self._step.on_error == "raise":
             self._stop(MemberFailed(turn.member.name, turn.phase, turn.round, cause))
@@ -258,7 +263,7 @@ class Superstep:
         self._end_if_enough()
 
     def _record(self, kind: Kind, turn: Turn, body: bytes = b"") -> None:
-        """Tells the trace of an outcome; if it cannot be told, the mindstorm ends with the trace's error."""
+        """Writes to the trace; if that fails, the mindstorm stops with the trace's error."""
         try:
             self._storm.journal.tell(kind, turn, self._step.ask.label, body)
         except TraceError as error:
@@ -267,7 +272,7 @@ class Superstep:
     # Early endings
 
     def _end_if_enough(self) -> None:
-        """Ends the phase once it has what its `wait` asks for; where members speak in turn, others look."""
+        """Ends the phase once its `wait` is met. For members who speak in turn, the scheduler does that."""
         if self._step.ask.wait == "all" or self._alone:
             return
         if reason := self._storm.enough(
@@ -276,20 +281,20 @@ class Superstep:
             self._end(reason)
 
     def _end(self, reason: str) -> None:
-        """Ends the phase: whoever has not answered is cancelled."""
+        """Ends the phase early: turns without an outcome are cancelled."""
         if self.closed is None:
             self.closed = reason
             for task in self._tasks:
                 task.cancel()
 
     def _stop(self, error: NlsomError) -> None:
-        """Ends the mindstorm with an error."""
+        """Stops the mindstorm with an error."""
         if self._failed is None:
             self._failed = error
             self._end("failed")
 
     async def _close(self) -> None:
-        """Records that the phase ended early and who counted, before anything is made of it."""
+        """Records that the phase ended early and whose replies counted, before they have any effect."""
         storm, reason = self._storm, self.closed or ""
         for at, turn in self._turns:
             if at not in self.outcomes.waiting:
