@@ -1,4 +1,4 @@
-"""`NatsBus`: hosting and asking over one connection."""
+"""`NatsBus`: hosts and asks agents over one connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DAY = 86_400.0
 
 
 class NatsBus:
-    """A bus over NATS: members are hosted by any process on it, and asked from any other.
+    """A bus over NATS: any process on it can host members, and any other can ask them.
 
     Use it as an async context manager. Events stay in the process of the scheduler that publishes them.
 
@@ -48,17 +48,17 @@ class NatsBus:
         silence: float = 10.0,
         patience: float = 5.0,
     ) -> None:
-        """A bus, not yet connected.
+        """Makes a bus; entering it connects.
 
         Args:
-            url: Of a NATS server, or several by commas; see `nlsom.bus.nats.login.login`.
-            society: Name of the society; members of other societies are on other subjects.
-            digest: What the members of the society are (`Society.cast`); workers have to have the same.
-            media: Where pictures that turns refer to are kept on a worker.
-            beat: Seconds between two checks of what is in flight.
-            silence: Seconds after which a worker, or a caller, that says nothing is given up. NATS says at
-                once when a process is gone; this is for those that hang or are cut off.
-            patience: Seconds to wait for a connection, and for somebody to take over from a lost worker.
+            url: URL of a NATS server, or several separated by commas; see `nlsom.bus.nats.login.login`.
+            society: Name of the society; each society has its own subjects.
+            digest: Digest of the society's members (`Society.cast`), which has to be the workers' too.
+            media: Where a worker keeps the pictures that turns refer to.
+            beat: Seconds between checks of the turns in flight.
+            silence: Seconds without a word after which a worker or a caller is given up. NATS itself tells
+                at once when a process ends; this is for processes that hang or are cut off.
+            patience: Seconds to wait for a connection, and for another worker to replace a lost one.
         """
         self.id = f"{token(socket.gethostname())[:20]}-{os.getpid()}-{secrets.token_hex(3)}"
         self._beat, self._silence = beat, silence
@@ -98,17 +98,17 @@ class NatsBus:
         await self.close()
 
     async def host(self, address: str, agent: Agent, *, limit: int | None = None) -> None:
-        """Answers for `address` with `agent`; see `Bus.host`. Other processes may host it too."""
+        """Hosts an agent at an address; see `Bus.host`. Other processes may host it too."""
         _, hosting, _ = self._open()
         await hosting.host(address, agent, limit)
 
     async def request(self, turn: Turn, *, to: str, deadline: float | None = None) -> Said | None:
-        """Asks the agent at `to`; see `Bus.request`.
+        """Asks the agent at an address; see `Bus.request`.
 
         Raises:
             WorkerLost: The worker is gone, and no other hosts the member.
-            WorkerRefused: The worker's society, agent or version is another.
-            Unavailable: A picture cannot be carried there.
+            WorkerRefused: The worker's society, agent or version is different.
+            Unavailable: A picture cannot be sent there.
         """
         calling, _, _ = self._open()
         return await calling.request(turn, to, deadline)
@@ -117,7 +117,7 @@ class NatsBus:
         """The identities of the agents at these addresses; see `Bus.describe`.
 
         Raises:
-            WorkerRefused: A worker's society or version is another, or workers host different agents.
+            WorkerRefused: A worker's society or version is different, or workers host different agents.
         """
         calling, _, _ = self._open()
         return await calling.roster.describe(addresses)
@@ -128,7 +128,7 @@ class NatsBus:
         return self._events.observed
 
     def publish(self, event: Event) -> None:
-        """Hands an event to all in this process who listen; see `Bus.publish`."""
+        """Passes an event to all listeners in this process; see `Bus.publish`."""
         self._events.publish(event)
 
     def listen(
@@ -138,15 +138,15 @@ class NatsBus:
         return self._events.listen(mindstorm, backlog=backlog)
 
     async def leave(self, seconds: float) -> None:
-        """Takes no more turns, and lets those under way end for so many seconds."""
+        """Takes no more turns, and waits up to `seconds` for those under way."""
         _, hosting, _ = self._open()
         await hosting.leave(seconds)
 
     async def gone(self) -> None:
-        """Waits until the bus is given up: its server is gone, or it failed itself.
+        """Waits until the bus fails: its server is gone, or it had an error of its own.
 
         Raises:
-            BusClosed: Then.
+            BusClosed: Always, at that time.
         """
         await self._lost.wait()
         raise BusClosed(f"{self._why}; see to it, then start this again")
@@ -185,7 +185,7 @@ class NatsBus:
             await asyncio.sleep(self._beat)
             now = loop.time()
             if now - before > 2 * self._beat + 0.5:
-                # We were held up ourselves: what others said in the meantime is still unread.
+                # This process was held up itself: what others said in the meantime is still unread.
                 calling.back()
                 continue
             if self._link.up:

@@ -1,8 +1,8 @@
-"""The side of the bus that asks: finds workers, sends turns, and sees to it that each gets its outcome.
+"""The caller's side of the bus: finds workers, sends turns, and makes sure that each gets an outcome.
 
-A turn is sent to the worker with the fewest of our turns in flight. Each second those in flight are checked:
-a worker that does not know a turn gets it again; one that is gone, as NATS says at once, or silent for too
-long, loses its turns to another. The first outcome of a turn is the one that counts.
+A turn goes to the worker with the fewest of this caller's turns in flight. Turns in flight are checked every
+second. A worker that does not know a turn gets it again; the turns of a worker that is gone, or silent for
+too long, go to another. The first outcome of a turn counts.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from nlsom.message import Said
 from nlsom.turn import Turn
 
 _INLINE = 128 * 1024
+"""Bytes of blobs up to which they travel within a message; more become an object."""
 _NEEDS = 5
+"""How often a worker may ask again for blobs of one turn."""
 
 
 class Calling:
-    """The turns that this process asked others to answer."""
+    """The turns that this process has sent to workers."""
 
     def __init__(
         self, link: Link, objects: Objects, *, id: str, space: str, society: str, patience: float
@@ -44,7 +46,7 @@ class Calling:
         self._sender: Sender | None = None
 
     async def open(self) -> None:
-        """Begins to listen for outcomes, and for workers that come and go."""
+        """Subscribes to outcomes, and to workers that come and go."""
         self._sender = Sender(self._link, self._flush)
         await self._link.subscribe(f"{self._inbox}.*", self._take)
         await self._link.subscribe(f"{self._space}.here", self._take)
@@ -75,7 +77,7 @@ class Calling:
             asked.answer.cancel()
 
     async def beat(self, now: float, silence: float, beat: float) -> None:
-        """Asks after what is in flight, and gives up workers that were silent for so many seconds."""
+        """Asks about turns sent more than `beat` seconds ago; gives up workers silent for `silence` seconds."""
         for worker in list(self.roster.workers.values()):
             if not worker.flying:
                 worker.heard = now
@@ -87,13 +89,13 @@ class Calling:
                 await self._link.send(self._to(worker), told, f"{self._inbox}.{worker.id}")
 
     def back(self) -> None:
-        """NATS is back: nobody could be heard meanwhile."""
+        """NATS is back: no worker could be heard in the meantime."""
         now = asyncio.get_running_loop().time()
         for worker in self.roster.workers.values():
             worker.heard = now
 
     async def close(self, reason: str) -> None:
-        """Tells all who wait that the bus is closed, and workers to stop."""
+        """Fails all waiting requests with `BusClosed`, and tells workers to cancel their turns."""
         self.fail(reason)
         await self._chores.close()
         await self.roster.close()
@@ -107,11 +109,11 @@ class Calling:
             await self._sender.close()
 
     def fail(self, reason: str) -> None:
-        """The bus is given up: all who wait are told."""
+        """Fails all waiting requests with `BusClosed`."""
         for asked in list(self._asked.values()):
             if not asked.answer.done():
                 asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
-                asked.answer.exception()  # Raised in whoever waits; there may be nobody.
+                asked.answer.exception()  # Marks it as seen: there may be nobody who waits.
 
     def _to(self, worker: Worker) -> str:
         return f"{self._space}.w.{worker.id}"
@@ -120,7 +122,7 @@ class Calling:
         assert self._sender is not None
         self._sender.ring()
 
-    # Where turns go.
+    # Where turns go
 
     async def _find(self, asked: Asked) -> Worker:
         await self.roster.look({asked.to})
@@ -139,7 +141,7 @@ class Calling:
         self._ring()
 
     async def _again(self, asked: Asked) -> None:
-        """Asks elsewhere; a worker that was lost may also come back, or another take its place."""
+        """Finds another worker for a turn; waits a while, since one may come back or replace a lost one."""
         until = asyncio.get_running_loop().time() + self._patience
         while asked.number in self._asked and not asked.answer.done():
             worker = self.roster.choose(asked)
@@ -167,18 +169,18 @@ class Calling:
         flying, worker.flying = worker.flying, {}
         worker.out.clear()
         if flying:
-            # In case it is only cut off, and comes back to turns that nobody waits for.
+            # In case it is only cut off: it should not go on with turns that nobody waits for.
             told = to_json({"t": "cancel", "from": self.id, "turns": list(flying)})
             self._chores.do(self._try_send(worker, told, ()))
         for asked in flying.values():
             asked.worker = None
             self._chores.do(self._again(asked))
 
-    # What comes back.
+    # What comes back
 
     async def _take(self, message: Any) -> None:
         where = message.subject.rpartition(".")[2]
-        if message.headers and message.headers.get("Status") == "503":  # NATS: nobody listens there.
+        if message.headers and message.headers.get("Status") == "503":  # NATS: no subscriber there.
             if where == "who":
                 self.roster.nobody()
             elif (worker := self.roster.workers.get(where)) is not None:
@@ -187,7 +189,7 @@ class Calling:
         try:
             told = read(message.data)
         except ValueError:
-            return  # Somebody else's message on our subject; whoever waits is found by the next check.
+            return  # Not a message of nlsom. If it was meant to be an outcome, the next check finds out.
         if told["t"] == "here":
             self.roster.meet(told)
             return
@@ -210,7 +212,7 @@ class Calling:
     def _outcome(self, worker: Worker | None, number: int, kind: str, body: Any) -> None:
         asked = self._asked.get(number)
         if asked is None or asked.answer.done():
-            return  # Another worker was first, or nobody waits any more.
+            return  # Another worker answered first, or nobody waits any more.
         if kind == "said":
             try:
                 self._settle(asked, said=None if body is None else Said.model_validate(body))
@@ -220,7 +222,7 @@ class Calling:
             self._settle(asked, error=raised(*body))
         elif worker is None or worker.flying.pop(number, None) is None:
             return
-        elif kind == "object":  # In flight no more: it is not asked after while it is fetched.
+        elif kind == "object":  # No longer in flight, so it is not checked on while it is fetched.
             self._chores.do(self._fetch(asked, body))
         elif kind == "need":
             asked.needs += 1
@@ -250,7 +252,7 @@ class Calling:
         else:
             asked.answer.set_exception(error)
 
-    # The way out.
+    # Sending
 
     async def _flush(self) -> None:
         for worker in list(self.roster.workers.values()):

@@ -1,4 +1,4 @@
-"""The connection to NATS, and the way out: what is sent in one turn of the event loop goes out together."""
+"""The connection to NATS; background work on it; and sending what has gathered in one go."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LOG = logging.getLogger("nlsom.bus.nats")
 
 
 class Link:
-    """A client of nats-py, with everything set that would otherwise drop messages in silence.
+    """A connection of nats-py, configured so that it never drops messages silently.
 
     Attributes:
         client: The client; set by `open`.
         back: Called after each reconnection.
-        gone: Called with the reason when the bus cannot go on: the connection is given up, or work that
-            runs in the background has failed.
+        gone: Called with the reason when the bus fails: the connection is lost for good, or background work
+            has raised an error.
     """
 
     def __init__(self, url: str, *, name: str, patience: float) -> None:
@@ -34,7 +34,7 @@ class Link:
         """Connects.
 
         Raises:
-            Unavailable: No server is there, or it does not let us in.
+            Unavailable: There is no server, or it refuses the connection.
             ExtraMissing: nats-py is not installed.
             UsageError: The URL is wrong.
         """
@@ -68,25 +68,25 @@ class Link:
 
     @property
     def up(self) -> bool:
-        """Whether the server is there just now."""
+        """Whether the connection is up at the moment."""
         return bool(self.client.is_connected)
 
     @property
     def most(self) -> int:
-        """Bytes of the largest message that we make: what the server carries, less room for a head."""
+        """Bytes of the largest message to send: what the server allows, less some room for the envelope."""
         return int(self.client.max_payload) - 4096
 
     async def subscribe(self, subject: str, take: Callable[[Any], Awaitable[None]]) -> None:
-        """Takes all messages of a subject, from now on; none is dropped here, however many wait."""
+        """Subscribes to a subject. No message is dropped on this side, however many wait."""
         await self.client.subscribe(subject, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
         # Now the server knows it too; otherwise a caller that asks at once would hear that nobody listens.
         await self.client.flush()
 
     async def send(self, subject: str, data: bytes, reply: str = "") -> None:
-        """Sends a message; while the server is away it waits in a buffer.
+        """Sends a message; while the server is away, messages wait in a buffer.
 
         Raises:
-            Unavailable: The connection is given up, or the buffer is full.
+            Unavailable: The connection is lost for good, or the buffer is full.
         """
         from nats.errors import Error
 
@@ -96,10 +96,10 @@ class Link:
             raise Unavailable(f"NATS takes no message: {reason_of(error)}") from error
 
     def do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Does something in the background. If it fails, the bus is given up, and says so.
+        """Starts background work. If it raises an error, the bus fails.
 
         Returns:
-            The task, which the caller has to hold and to cancel.
+            The task, which the caller has to keep and to cancel.
         """
         task = asyncio.create_task(work)
         task.add_done_callback(self._done)
@@ -122,7 +122,7 @@ class Link:
             await self.client.close()
 
     async def _error(self, error: Exception) -> None:
-        # Also a "slow consumer" of the server, which then cuts us off: what was lost is asked for again.
+        # Even the server's "slow consumer", after which it disconnects us: lost turns are sent again.
         level = logging.WARNING if self.client is not None and self.client.is_connected else logging.DEBUG
         _LOG.log(level, "NATS: %s", reason_of(error))
 
@@ -140,20 +140,20 @@ class Link:
 
 
 class Chores:
-    """Background work of one side of the bus: held until it is done, and cancelled with the bus."""
+    """Background work of one side of the bus: kept until it is done, cancelled when the bus is closed."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._tasks: set[asyncio.Task[None]] = set()
 
     def do(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begins to do something; see `Link.do`."""
+        """Starts background work; see `Link.do`."""
         task = self._link.do(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Cancels all that is under way."""
+        """Cancels all work, and waits for it to end."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -161,7 +161,7 @@ class Chores:
 
 
 class Sender:
-    """Gathers what is to be sent and hands it on in one go, once everybody who runs now had their say."""
+    """Calls `send` once for everything that was prepared during one pass of the event loop."""
 
     def __init__(self, link: Link, send: Callable[[], Awaitable[None]]) -> None:
         self._send = send
@@ -169,7 +169,7 @@ class Sender:
         self._task = link.do(self._run())
 
     def ring(self) -> None:
-        """Something is to be sent."""
+        """Says that there is something to send."""
         self._wake.set()
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The side of the bus that hosts agents: takes turns, runs them, and answers.
+"""The worker's side of the bus: hosts agents, takes turns, runs them, and answers.
 
-It remembers what it answered for a while. Whoever did not get an answer, since NATS was away or slow, asks
-what became of its turns, and is told once more, or that the turn is not known here and is to be sent again.
+It remembers its answers for a while. A caller that got none, because NATS was away or slow, asks what became
+of its turns: it gets the answer again, or hears that the turn is unknown here and has to be sent again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from nlsom.trace.contract import SCHEMA
 
 _LOG = logging.getLogger("nlsom.bus.nats")
 _REMEMBERED = 64 * 2**20
+"""Bytes of answers that are remembered."""
 _INBOX = 900_000
+"""Most bytes of an announcement."""
 
 
 class Hosting:
-    """The agents that this process hosts, and the turns they are answering."""
+    """The agents that this process hosts, and the turns that they are answering."""
 
     def __init__(
         self, link: Link, objects: Objects, media: MediaStore, *, id: str, space: str, society: str
@@ -56,7 +58,7 @@ class Hosting:
         self._leaving = False
 
     async def host(self, address: str, agent: Agent, limit: int | None) -> None:
-        """Answers for an address; see `Bus.host`."""
+        """Hosts an agent at an address; see `Bus.host`."""
         if address in self._agents:
             raise UsageError(f"an agent is already hosted at {address!r}")
         self._agents[address] = agent
@@ -70,7 +72,7 @@ class Hosting:
         await self._tell(self._here, [address])
 
     async def leave(self, seconds: float) -> None:
-        """Takes no more turns, and lets those under way end for so long."""
+        """Takes no more turns, and waits up to `seconds` for those under way."""
         self._leaving = True
         if self._listening:
             await self._link.send(self._here, to_json({"t": "gone", "worker": self.id}))
@@ -79,8 +81,8 @@ class Hosting:
             await asyncio.wait(running, timeout=seconds)
 
     async def close(self) -> None:
-        """Cancels what is under way; whoever asked is told to ask elsewhere."""
-        await self._chores.close()  # First: they may begin turns.
+        """Cancels what is under way, and tells callers that this worker is gone."""
+        await self._chores.close()  # First, as it may begin turns.
         running = [*self._running.values()]
         self._running.clear()
         for task in running:
@@ -95,7 +97,7 @@ class Hosting:
             await self._link.send(self._here, to_json({"t": "gone", "worker": self.id, "closed": True}))
 
     def beat(self, now: float, silence: float) -> None:
-        """Cancels the turns of callers that have not been heard of for so many seconds."""
+        """Cancels the turns of callers that have been silent for `silence` seconds."""
         for caller in {caller for caller, _ in self._running}:
             if now - self._heard.get(caller, now) > silence:
                 self._cancel(caller, [number for of, number in self._running if of == caller])
@@ -104,13 +106,13 @@ class Hosting:
                 held.pop(caller, None)
 
     def back(self) -> None:
-        """NATS is back: nobody could be heard meanwhile."""
+        """NATS is back: no caller could be heard in the meantime."""
         now = asyncio.get_running_loop().time()
         self._heard = dict.fromkeys(self._heard, now)
         self._chores.do(self._say_again())
 
     async def _tell(self, to: str, addresses: Sequence[str]) -> None:
-        """Tells who is hosted here, in messages that fit."""
+        """Announces which addresses are hosted here, in messages that are small enough."""
         head = {"t": "here", "worker": self.id, "wire": WIRE, "schema": SCHEMA, "society": self._society}
         identities: dict[str, int] = {}
         hosts: list[tuple[str, int]] = []
@@ -138,11 +140,11 @@ class Hosting:
             await self._tell(message.reply, list(self._agents))
 
     async def _take(self, message: Any) -> None:
-        """A message to this worker. Turns become tasks here, so that the next message is not kept waiting."""
+        """Handles a message to this worker. Turns become tasks, so that the next message need not wait."""
         try:
             told = read(message.data)
         except ValueError:
-            return  # Somebody else's message on our subject: nobody waits for an answer in our terms.
+            return  # Not a message of nlsom, so nobody waits for an answer.
         caller = told["from"]
         self._heard[caller] = asyncio.get_running_loop().time()
         if told["t"] == "turns":
@@ -168,7 +170,7 @@ class Hosting:
                     self._expected.discard((caller, row[0]))
                     self._answer(caller, row[0], "failed", failure(error))
                 return
-            # Those that were cancelled meanwhile are expected no more.
+            # Turns that were cancelled in the meantime are no longer expected.
             turns = [row for row in told["turns"] if (caller, row[0]) in self._expected]
             self._expected.difference_update((caller, row[0]) for row in turns)
             self._start(caller, {**told, "turns": turns}, blobs)
@@ -180,8 +182,8 @@ class Hosting:
             try:
                 unpacker.take(told["blobs"] if blobs is None else blobs)
             except Exception as error:  # noqa: BLE001
-                # Whatever it is, such as a kind of task that is not installed here: unanswered, the turns
-                # would be sent again and again.
+                # Whatever it is, such as a kind of task that is not installed here: the turns have to be
+                # answered, or they would be sent again and again.
                 for row in told["turns"]:
                     self._answer(caller, row[0], "failed", failure(error))
                 return
@@ -190,7 +192,7 @@ class Hosting:
             number, _, to, at, *_, named, left = row
             agent = self._agents.get(to)
             if (caller, number) in self._running:
-                continue  # Sent again, and under way already.
+                continue  # Sent a second time.
             if (done := self._done.get((caller, number))) is not None:
                 self._push(caller, done)
             elif refused is not None:
@@ -232,12 +234,12 @@ class Hosting:
                 kind = "said" if body[:1] == b"{" else "object"
         except asyncio.CancelledError:
             if (caller, number) not in self._running:
-                raise  # `_cancel` and `close` took it out: nobody waits.
+                raise  # `_cancel` or `close` removed it: nobody waits.
             kind, body = "failed", to_json(["CancelledError", "the agent cancelled itself"])
         except (GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001
-            # Whatever an agent raises belongs to the caller, where the society's file says what it means.
+            # Whatever an agent raises goes to the caller, where the society's file says what it means.
             kind, body = "failed", to_json(failure(error))
         if self._running.pop((caller, number), None) is not None:
             row = b'[%d,"%b",%b]' % (number, kind.encode(), body)
@@ -245,7 +247,7 @@ class Hosting:
             self._push(caller, row)
 
     async def _body(self, said: Said) -> bytes:
-        """What was said, or the name of the object that holds it if no message does."""
+        """What was said, as JSON; or the digest of an object that holds it, if a message cannot."""
         _, body = serialised(valid(said))
         if len(body) + 200 < self._link.most:
             return body
@@ -268,7 +270,7 @@ class Hosting:
                 task.cancel()
 
     def _check(self, caller: str, numbers: Sequence[int]) -> None:
-        """Tells again what is done, and which turns are not known here; also a sign of life."""
+        """Repeats answers, and says which turns are unknown here; this is also a sign of life."""
         unknown: list[int] = []
         for number in numbers:
             if (done := self._done.get((caller, number))) is not None:
@@ -295,7 +297,7 @@ class Hosting:
         try:
             await self._link.send(subject, data)
         except NlsomError as error:
-            # No room while NATS is away. The caller asks after its turns, and is told or sends them again.
+            # NATS is away and the buffer full. The caller asks about its turns later, and gets them then.
             _LOG.warning("answers wait until they are asked for again: %s", error)
 
 
