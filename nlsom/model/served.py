@@ -1,4 +1,4 @@
-"""What servers say that they serve, and which of it is meant."""
+"""What servers say they serve, and what their models can do."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Served:
     """What a server says of a model in `GET /v1/models`.
 
     Attributes:
-        name: What requests call it.
-        root: What it was made from, where that is another name; never the path of a folder.
-        context: Longest prompt and reply together, in tokens; None where the server does not say.
+        name: Its name in requests.
+        root: The name of what it was made from, if different; never the path of a folder.
+        context: Longest prompt and reply together, in tokens; None if the server does not say.
+        engine: Its owner by `owned_by`: `vllm`, `llamacpp`, `library` (Ollama), `openai`, …
         listed: Names of all models that the server lists.
-        engine: Who says to own it: `vllm`, `llamacpp`, `library` (Ollama), `openai`, …
     """
 
     name: str
@@ -49,7 +49,7 @@ class Served:
 
     @property
     def constraints(self) -> Constraints:
-        """What this engine is known to understand; nothing, for an engine that is not known."""
+        """The constraints that this engine understands; `none` for an unknown one."""
         if self.engine == "vllm":
             return "vllm"
         return "json_schema" if self.engine in ("llamacpp", "library") else "none"
@@ -59,22 +59,22 @@ async def discover(exchange: Exchange, name: str | None) -> Served:
     """Asks all servers of an exchange at once what they serve.
 
     Args:
-        exchange: Open.
-        name: The model that is meant; None where there is one only.
+        exchange: An open exchange.
+        name: The name of the model; None if each server has only one.
 
     Returns:
-        What those that answer agree on; the shortest context among them.
+        The model that all servers which answer have in common, with the shortest context among them.
 
     Raises:
-        ModelUnavailable: None of them answers.
-        ModelError: One of them refuses to say.
-        UsageError: No name is given and they serve several models, or they serve different ones by one name.
+        ModelUnavailable: No server answers.
+        ModelError: A server refuses to answer.
+        UsageError: They serve several models and no name is given, or different models under the name.
     """
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_ask(exchange, replica, name)) for replica in exchange.replicas]
     answers = [task.result() for task in asked]
     found = [answer for answer in answers if isinstance(answer, Served)]
-    # A replica that is away now may be back later; anything else that is wrong will stay wrong.
+    # A server that is away may come back; any other error is there to stay.
     for error in answers:
         if isinstance(error, NlsomError) and not (found and isinstance(error, ModelUnavailable)):
             raise error
@@ -86,7 +86,7 @@ async def discover(exchange: Exchange, name: str | None) -> Served:
 
 
 async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served | NlsomError:
-    """What one server serves, or why it cannot be told; the others may be up."""
+    """What one server serves, or the error: other servers may still answer."""
     try:
         models = await exchange.send("GET", "/models", read=read_served, at=replica)
     except RefusedError as refused:
@@ -104,7 +104,7 @@ async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served
         return UsageError(
             f"{replica.url} serves {_names(models[0].listed if models else ())}; say which (`model`)"
         )
-    # A server may take names that it does not list (Ollama does); if it does not, it says so with a 404.
+    # Some servers take names that they do not list (Ollama does); others answer them with 404 later.
     named = [model for model in models if model.name == name]
     if named or not models:
         return named[0] if named else Served(name, root=None, context=None, engine="")
@@ -112,11 +112,11 @@ async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served
 
 
 async def takes_pictures(exchange: Exchange, served: Served) -> bool:
-    """Whether a model takes pictures: it is asked about a white square.
+    """Finds out whether a model takes pictures, by asking it about a white square.
 
     Raises:
         ModelUnavailable: The server has no such model, or cannot be reached.
-        ModelError: What it sent was never an answer.
+        ModelError: What it sent could not be read as an answer.
     """
     body = chat_body(
         served.name,
@@ -140,14 +140,14 @@ async def takes_pictures(exchange: Exchange, served: Served) -> bool:
 
 
 def unlisted(served: Served, refused: RefusedError) -> ModelUnavailable | None:
-    """The error for a server that says there is no such model, and does not list it either."""
+    """The error for a 404 about a model that the server does not list; None for any other refusal."""
     if refused.status != 404 or served.name in served.listed:
         return None
     return ModelUnavailable(f"{refused.url} has no model {served.name!r}; it serves {_names(served.listed)}")
 
 
 def _names(listed: tuple[str, ...]) -> str:
-    """Names of models, for a message: not more than a screen takes."""
+    """The first names of models, for a message."""
     return (", ".join(listed[:12]) or "none") + (", …" if len(listed) > 12 else "")
 
 
@@ -155,7 +155,7 @@ def read_served(body: bytes) -> tuple[Served, ...]:
     """Reads the answer of `GET /v1/models`.
 
     Raises:
-        MalformedError: It is something else.
+        MalformedError: It is not such an answer.
     """
     listed = object_in(body).get("data")
     if not isinstance(listed, list):

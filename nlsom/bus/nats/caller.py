@@ -77,7 +77,7 @@ class Calling:
             asked.answer.cancel()
 
     async def beat(self, now: float, silence: float, beat: float) -> None:
-        """Asks about turns sent more than `beat` seconds ago; gives up workers silent for `silence` seconds."""
+        """Asks about turns sent over `beat` seconds ago; gives up workers silent for `silence` seconds."""
         for worker in list(self.roster.workers.values()):
             if not worker.flying:
                 worker.heard = now
