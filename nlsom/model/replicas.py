@@ -69,8 +69,8 @@ def choose(
     """Chooses where a request goes.
 
     Each key has an order of preference, by rendezvous hashing (Thaler and Ravishankar, 1998). So requests
-    that share a key meet at the prefix cache of one server, and a server that comes or goes moves only its own
-    keys. The first server in that order with a free slot is chosen; if none has one, the server with the
+    that share a key meet at the prefix cache of one server, and a server that comes or goes moves only its
+    own keys. The first server in that order with a free slot is chosen; if none has one, the server with the
     shortest queue in relation to its cap. A server that was down is tried by one request first.
 
     Args:
