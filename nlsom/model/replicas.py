@@ -52,7 +52,7 @@ def base_url(url: str) -> str:
     """
     try:
         parsed = httpx.URL(url)
-        host = parsed.host  # read only here: its Punycode may be none
+        host = parsed.host  # decodes Punycode, which may fail
     except (httpx.InvalidURL, ValueError) as error:
         raise UsageError(f"{url!r} is not the address of a server: {error}") from None
     if parsed.userinfo:

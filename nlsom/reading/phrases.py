@@ -1,6 +1,6 @@
-"""The phrases by which a reply chooses, denies, joins and takes back options.
+"""Phrases by which a reply chooses, denies, joins and takes back options.
 
-Patterns for what stands before an option end in `$` and are searched in the text up to it; patterns for what
+Patterns for what comes before an option end in `$` and are searched in the text up to it; patterns for what
 follows are matched at its end.
 """
 
@@ -94,7 +94,7 @@ RULED = re.compile(
     r"\s* [:=-]+ \s* (?:(?P<out>no|not|incorrect|wrong|false) | yes|correct|right|true)\b(?![^\S\n]+\w)",
     _FLAGS,
 )
-"""After the label of an option that is gone through: "A: no", "B - correct"."""
+"""After a label in a reply that goes through all options: "A: no", "B - correct"."""
 
 LISTED = re.compile(r"\s*[)\].:]")
 """After a label that begins a line."""
@@ -141,14 +141,14 @@ JOINT = re.compile(
 """Between two options that are named together."""
 
 AND_OR = re.compile(r"\b(?:and|or|nor|und|oder|et|ou)\b|[/&+和或及]", re.I)
-"""In a joint: what makes a list of it, as a comma alone does not."""
+"""In a joint: what closes a list, which a comma alone does not."""
 
 STARTED_OVER = re.compile(
     r"""\b(?: wait | on\s+second\s+thoughts? | scratch\s+that | i\s+(?:have\s+)?changed?\s+my\s+mind
     | let\s+me\s+(?:re\w+ | correct | think\s+again) )\b""",
     _FLAGS,
 )
-"""What was said before it counts no more."""
+"""What was said before it no longer counts."""
 
 ANSWER_FOLLOWS = re.compile(r"\banswer\b\s*(?:is\b|:)", re.I)
 

@@ -280,6 +280,6 @@ class Competence(Points):
         return abs(Fraction(self.weight(competence, len(alternatives))))
 
     def share(self, best: Fraction, tally: Mapping[str, Fraction], cast: int) -> float:
-        """The probability that it is right, if voters err independently and no answer is likelier."""
+        """The probability that it is right, for voters that err independently and equal priors."""
         del cast
         return 1 / math.fsum(math.exp(float(points - best)) for points in tally.values())
