@@ -25,8 +25,8 @@ _TURNS = {
 }
 _PROFILE_MODES = {"RGB": "RGB", "GRAY": "L", "CMYK": "CMYK"}
 _SAME_COLOUR = 12
-"""Levels (of 255) by which a profile may change a colour and still count as sRGB: greys of gamma 2.2 do, Display
-P3 and Adobe RGB do not."""
+"""Levels (of 255) by which a profile may change a colour and still count as sRGB: greys of gamma 2.2 do,
+Display P3 and Adobe RGB do not."""
 
 
 def to_rgb(picture: Picture) -> Picture:

@@ -13,15 +13,15 @@ from nlsom.turn import Turn
 
 @dataclass(slots=True)
 class Slow:
-    """Says one line after some seconds, and knows how many of its turns are under way.
+    """Says a line after some seconds, and counts its turns.
 
     Attributes:
         says: The line.
         seconds: How long it takes.
-        usage: What a turn costs.
+        usage: The usage that it reports.
         running: Turns under way.
-        begun: Turns that were ever begun.
-        cancelled: Turns that were cancelled.
+        begun: Turns begun so far.
+        cancelled: Turns cancelled so far.
     """
 
     says: str = "yes"
@@ -33,11 +33,11 @@ class Slow:
 
     @property
     def identity(self) -> str:
-        """What its replies depend on."""
+        """Its identity, which depends on the line."""
         return f"slow/1 {self.says!r}"
 
     async def speak(self, turn: Turn) -> Said | None:
-        """The line, once the time has passed."""
+        """Says the line after `seconds`."""
         async with self._turn():
             await asyncio.sleep(self.seconds)
         return Said.words(self.says, usage=self.usage)
