@@ -42,14 +42,29 @@ class Meters:
             raise TypeError(f"the agent's cost is {type(cost).__name__}, not Cost")
         return cost
 
-    def reserve(self, at: int, cost: Cost) -> None:
-        """Takes from the budget what a turn can cost.
+    def reserve(self, at: int, turn: Turn, cut: str | None) -> str | None:
+        """Takes from the budget what a turn can cost at most.
 
         A nested society that runs in the turn draws on the same meter, so that in the end exactly what the
         turn used has been taken, and nothing twice.
+
+        Args:
+            at: The member's place.
+            turn: Its turn.
+            cut: The limit that has been reached already; it refuses every turn that can cost anything.
+
+        Returns:
+            The limit that refuses the turn, of which nothing is taken then; None if it is reserved.
+
+        Raises:
+            Exception: Whatever the agent raises when it is asked for the cost.
         """
-        meter = self._reserved[at] = Budget(parent=self._budget)
-        meter.take(cost)
+        cost = self.price(at, turn)
+        limit = None if cost == Cost() else cut or self._budget.refuses(cost)
+        if limit is None:
+            meter = self._reserved[at] = Budget(parent=self._budget)
+            meter.take(cost)
+        return limit
 
     def take_again(self, at: int, turn: Turn) -> None:
         """Takes what an earlier run reserved for a turn without a reply, whose actual cost is unknown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nlsom.event import Abstained, Spoke
+from nlsom.event import Abstained, Asked, Spoke
 from nlsom.message import Message, Said, digest_of
 from nlsom.turn import Turn
 from nlsom.underway import Underway
@@ -13,7 +13,7 @@ from nlsom.voting import abstained_within
 
 
 class Outcomes:
-    """Keeps who spoke, who abstained and who is still waited for; tells observers of each outcome.
+    """Keeps who spoke, who abstained and who is still waited for; tells observers of each turn.
 
     Args:
         storm: The mindstorm.
@@ -30,6 +30,22 @@ class Outcomes:
         self.waiting = set(places)
         self._storm, self._label, self._places = storm, label, places
         self._abstentions: dict[int, Abstention] = {}
+
+    def asked(self, turn: Turn) -> None:
+        """Tells observers that a member is asked."""
+        storm = self._storm
+        if storm.bus.observed:
+            storm.bus.publish(
+                Asked(
+                    mindstorm=storm.id,
+                    member=turn.member.name,
+                    phase=turn.phase,
+                    label=self._label,
+                    round=turn.round,
+                    key=turn.key,
+                    ask=turn.ask,
+                )
+            )
 
     def spoke(self, at: int, turn: Turn, said: Said, body: bytes, *, again: bool) -> None:
         """Makes the message that others hear.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 from nlsom.agent import checked
 from nlsom.budget import Cost
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, cause_of
-from nlsom.event import Asked
 from nlsom.form import Form
 from nlsom.journal import Closing
 from nlsom.message import Said, whole
@@ -64,7 +64,7 @@ class Superstep:
         self._alone = "" if step.ask.order == "together" else turns[0][1].member.name
         cuts = step.ask.wait != "all" or step.ask.seconds is not None or storm.deadline is not None
         self._meters = Meters(storm.budget, storm.agents, cuts=cuts)
-        self._in_flight: dict[str, int] = {}
+        self._in_flight: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
         self._failed: NlsomError | None = None
 
@@ -81,7 +81,7 @@ class Superstep:
         again = earlier is not None and storm.retry_failed and earlier.reason in (LIMIT, LATE)
         stored = None if again else earlier
         if earlier is not None:
-            self._in_flight = dict(earlier.in_flight)
+            self._in_flight.update(earlier.in_flight)
             storm.total.calls += sum(earlier.in_flight.values())
         asked = self._turns
         if storm.journal.kept or self._meters.limited:
@@ -157,20 +157,16 @@ class Superstep:
         """Reserves what a turn can cost at most. If the budget refuses, its member abstains."""
         if not self._meters.limited:
             return True
-        storm = self._storm
         try:
-            cost = self._meters.price(at, turn)
+            limit = self._meters.reserve(at, turn, self._storm.cut)
         except Exception as error:  # noqa: BLE001
             # The agent's own code: the policy for members that fail applies.
             self._fail(at, turn, cause_of(error))
             return False
-        limit = None if cost == Cost() else storm.cut or storm.budget.refuses(cost)
         if limit is not None:
-            storm.cut = limit
+            self._storm.cut = limit
             self._abstain(at, turn, REFUSED + limit)
-            return False
-        self._meters.reserve(at, cost)
-        return True
+        return limit is None
 
     # Asking
 
@@ -206,18 +202,7 @@ class Superstep:
     async def _ask_one(self, at: int, turn: Turn) -> None:
         """Asks one member, and makes an outcome of whatever happens."""
         storm = self._storm
-        if storm.bus.observed:
-            storm.bus.publish(
-                Asked(
-                    mindstorm=storm.id,
-                    member=turn.member.name,
-                    phase=turn.phase,
-                    label=self._step.ask.label,
-                    round=turn.round,
-                    key=turn.key,
-                    ask=turn.ask,
-                )
-            )
+        self.outcomes.asked(turn)
         if storm.journal.kept and has_effects(storm.agents[at]):
             # Recorded before it runs: whoever resumes this after a crash must not run it twice.
             self._record("intent", turn)
@@ -275,9 +260,8 @@ class Superstep:
         """Ends the phase once its `wait` is met. For members who speak in turn, the scheduler does that."""
         if self._step.ask.wait == "all" or self._alone:
             return
-        if reason := self._storm.enough(
-            self._step, self._form, self.outcomes.messages, self.outcomes.waiting
-        ):
+        so_far = self.outcomes
+        if reason := self._storm.enough(self._step, self._form, so_far.messages, so_far.waiting):
             self._end(reason)
 
     def _end(self, reason: str) -> None:
@@ -302,8 +286,7 @@ class Superstep:
             begun = self._meters.in_flight(at)
             if begun is not None:
                 # It was cut off: the calls that it had begun count as spent.
-                name = turn.member.name
-                self._in_flight[name] = self._in_flight.get(name, 0) + begun
+                self._in_flight[turn.member.name] += begun
                 storm.now.calls += begun
                 storm.total.calls += begun
             if reason in (LIMIT, LATE):
@@ -315,6 +298,6 @@ class Superstep:
                 storm.saved += 1
                 self._meters.settle(at, Cost())
         counted = [turn.member.name for at, turn in self._turns if at in self.outcomes.messages]
-        closing = Closing(reason=reason, in_flight=self._in_flight)
+        closing = Closing(reason=reason, in_flight=dict(self._in_flight))
         storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
         await storm.journal.durable()

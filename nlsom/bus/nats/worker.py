@@ -25,6 +25,7 @@ from nlsom.media import MediaStore
 from nlsom.message import Said
 from nlsom.recent import Recent
 from nlsom.trace.contract import SCHEMA
+from nlsom.turn import Turn
 
 _LOG = logging.getLogger("nlsom.bus.nats")
 _REMEMBERED = 64 * 2**20
@@ -54,7 +55,6 @@ class Hosting:
         self._taking: dict[str, asyncio.Lock] = {}
         self._chores = Chores(link)
         self._sender: Sender | None = None
-        self._listening = False
         self._leaving = False
 
     async def host(self, address: str, agent: Agent, limit: int | None) -> None:
@@ -64,8 +64,7 @@ class Hosting:
         self._agents[address] = agent
         if limit is not None:
             self._slots[address] = asyncio.Semaphore(limit)
-        if not self._listening:
-            self._listening = True
+        if self._sender is None:
             self._sender = Sender(self._link, self._flush)
             await self._link.subscribe(self.subject, self._take)
             await self._link.subscribe(f"{self._space}.who", self._who)
@@ -74,7 +73,7 @@ class Hosting:
     async def leave(self, seconds: float) -> None:
         """Takes no more turns, and waits up to `seconds` for those under way."""
         self._leaving = True
-        if self._listening:
+        if self._sender is not None:
             await self._link.send(self._here, to_json({"t": "gone", "worker": self.id}))
         running = [*self._running.values()]
         if running and seconds:
@@ -212,12 +211,11 @@ class Hosting:
                     self._answer(caller, number, "need", needed.digests)
                     continue
                 deadline = None if left is None else loop.time() + left
-                task = loop.create_task(self._run(caller, number, to, agent, turn, deadline))
+                task = loop.create_task(self._run(caller, number, to, turn, deadline))
                 self._running[caller, number] = task
 
-    async def _run(
-        self, caller: str, number: int, to: str, agent: Agent, turn: Any, deadline: float | None
-    ) -> None:
+    async def _run(self, caller: str, number: int, to: str, turn: Turn, deadline: float | None) -> None:
+        agent = self._agents[to]
         kind, body = "said", b"null"
         try:
             for ref in files_of(turn):
@@ -227,7 +225,7 @@ class Hosting:
             if slot is None and deadline is None:
                 said = await agent.speak(turn)
             else:
-                async with asyncio.timeout_at(deadline), slot or _FREE:
+                async with asyncio.timeout_at(deadline), slot or nullcontext():
                     said = await agent.speak(turn)
             if said is not None:
                 body = await self._body(said)
@@ -299,6 +297,3 @@ class Hosting:
         except NlsomError as error:
             # NATS is away and the buffer full. The caller asks about its turns later, and gets them then.
             _LOG.warning("answers wait until they are asked for again: %s", error)
-
-
-_FREE = nullcontext()
