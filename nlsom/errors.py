@@ -6,21 +6,21 @@ exits with the class's `exit_code`.
     NlsomError
     ├── UsageError (2)            what the caller gave cannot be used
     │   ├── ConfigError           a society file: all its faults at once
-    │   ├── MediaError            a picture or file that the gate does not let in
+    │   ├── MediaError            a picture or file that the gate refuses
     │   └── PluginError           no plugin of that name
-    ├── Unavailable (4)           something that is needed cannot be had just now
+    ├── Unavailable (4)           something that is needed is not available at present
     │   ├── ExtraMissing          an optional dependency is not installed
     │   ├── ModelUnavailable      a model or its server cannot be reached or loaded
     │   ├── BusClosed             the bus was closed while a request waited on it
-    │   └── WorkerLost            the worker that answered for a member is gone, and no other hosts it
+    │   └── WorkerLost            the worker that hosted a member is gone, and no other hosts it
     ├── ModelError                a model answered with an error of its own
     │   └── PromptTooLong         the prompt does not fit the model's context
     ├── AgentFailed               an agent raised an error of its own, elsewhere
-    ├── WorkerRefused             a worker's society, agent or version is not the caller's
+    ├── WorkerRefused             a worker's society, agent or version differs from the caller's
     ├── UnknownAddress            no agent is hosted at that address
     ├── DeadlineExceeded          a turn was not answered in time
     ├── TraceError                the trace cannot be read or written
-    │   └── TraceRefused (2)      the file that was named is no trace, or cannot be opened
+    │   └── TraceRefused (2)      a file is not a trace, is missing, or cannot be opened
     └── NoVerdict (3)             the mindstorm stopped without a verdict
         └── MemberFailed          a member failed and the file says `on_error: raise`
 """
@@ -102,7 +102,7 @@ class ConfigError(UsageError):
 
 
 class MediaError(UsageError):
-    """A picture or file that the media gate does not let in."""
+    """A picture or file that the media gate refuses."""
 
 
 class PluginError(UsageError):
@@ -110,7 +110,7 @@ class PluginError(UsageError):
 
 
 class Unavailable(NlsomError):
-    """Something that is needed cannot be had just now; trying again later may help."""
+    """Something that is needed is not available at the moment; trying again later may help."""
 
     exit_code = 4
 
@@ -131,7 +131,7 @@ class BusClosed(Unavailable):
 
 
 class WorkerLost(Unavailable):
-    """The worker that answered for a member is gone, and no other hosts the member."""
+    """The worker that hosted a member is gone, and no other hosts it."""
 
 
 class AgentFailed(NlsomError):
@@ -139,7 +139,7 @@ class AgentFailed(NlsomError):
 
 
 class WorkerRefused(NlsomError):
-    """A worker does not take a turn: its society, agent or version is not the caller's."""
+    """A worker refuses a turn: its society, agent or version differs from the caller's."""
 
 
 class ModelError(NlsomError):
@@ -177,7 +177,7 @@ class TraceError(NlsomError):
 
 
 class TraceRefused(TraceError):
-    """The file that was named as a trace is none, is absent or damaged, or cannot be opened."""
+    """A file is not a trace, does not exist, is damaged, or cannot be opened."""
 
     exit_code = UsageError.exit_code
 

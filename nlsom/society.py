@@ -110,7 +110,7 @@ class Society(Blueprint):
         """What is needed to build this society again (JSON); "" if it was made in Python."""
         if self.source is None:
             return ""
-        source = self.source if limits == self.limits else _limited(self.source, limits)
+        source = self.source if limits == self.limits else _with_limits(self.source, limits)
         prompts = {
             step.ask.prompt: step.template.source
             for step in self.program.flat
@@ -237,13 +237,13 @@ class Society(Blueprint):
 
     def id_of(self, task: Task, *, seed: int = 0, limits: Limits | None = None) -> str:
         """The id of a mindstorm in a trace: the same for equal task, seed and limits."""
-        return self._id(self._limited(limits), task, seed)
+        return self._id(self._program(limits), task, seed)
 
     def _id(self, program: Program, task: Task, seed: int) -> str:
         told = f"{SCHEMA}\x1f{program.digest}\x1f{task.digest}\x1f{seed}"
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    def _limited(self, limits: Limits | None) -> Program:
+    def _program(self, limits: Limits | None) -> Program:
         same = limits is None or limits == self.program.limits
         return self.program if same else replace(self.program, limits=limits)
 
@@ -255,7 +255,7 @@ class Society(Blueprint):
     def _scheduler(self, bus: Bus, task: Task, seed: int, limits: Limits | None = None) -> Scheduler:
         if not isinstance(task, self.task):
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
-        program = self._limited(limits)
+        program = self._program(limits)
         return Scheduler(
             program,
             task,
@@ -278,8 +278,8 @@ def _parts(seats: Sequence[Seat]) -> list[AbstractAsyncContextManager[Any]]:
     return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
 
 
-def _limited(source: Mapping[str, object], limits: Limits) -> Mapping[str, object]:
-    """A society file with other limits."""
+def _with_limits(source: Mapping[str, object], limits: Limits) -> Mapping[str, object]:
+    """What a society was read from, with other limits."""
     return {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
 
 
@@ -288,7 +288,7 @@ def narrowed(society: Society, *, seconds: float | None = None, tokens: int | No
     limits = society.limits.narrowed(seconds=seconds, tokens=tokens)
     if limits == society.limits:
         return society
-    source = None if society.source is None else _limited(society.source, limits)
+    source = None if society.source is None else _with_limits(society.source, limits)
     return replace(society, limits=limits, source=source)
 
 

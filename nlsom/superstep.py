@@ -104,12 +104,9 @@ class Superstep:
     # Taking up what an earlier run left
 
     async def _plan(self, stored: Closing | None) -> list[tuple[int, Turn]]:
-        """Takes outcomes from the trace, and reserves budget for the other turns, in declaration order.
+        """Takes outcomes from the trace, reserves budget for the other turns, and returns those to be asked.
 
-        The first run had the same order, so a resumed mindstorm spends its budget in the same way.
-
-        Returns:
-            The turns that are to be asked.
+        Declaration order is also that of the first run, so a resumed mindstorm spends its budget as before.
         """
         storm = self._storm
         known = await storm.journal.outcomes(
