@@ -150,12 +150,11 @@ class Slot:
 
     async def __aenter__(self) -> Slot:
         calls = calling.get()
-        if calls is None:
-            self._era = await self._limits.acquire()
-            return self
-        calls.add(0)
+        if calls is not None:
+            calls.add(0)
         self._era = await self._limits.acquire()
-        calls.add(1)
+        if calls is not None:
+            calls.add(1)
         return self
 
     async def __aexit__(

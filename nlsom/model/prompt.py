@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from nlsom.media import MediaStore
 from nlsom.message import Message
 from nlsom.model.contract import Prompt
 from nlsom.task import Task
@@ -105,5 +104,4 @@ def tail(turn: Turn) -> str:
 
 def render(turn: Turn) -> Prompt:
     """The prompt for a turn: one user message, pictures first."""
-    media: MediaStore = turn.media
-    return Prompt(head(turn.task, turn.heard), tail(turn), turn.task.images, media)
+    return Prompt(head(turn.task, turn.heard), tail(turn), turn.task.images, turn.media)

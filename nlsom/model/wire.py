@@ -100,8 +100,8 @@ def read_completion(body: bytes, constraint: Constraint | None, seconds: float) 
     choices = fields.get("choices")
     if not isinstance(choices, list) or not choices:
         raise MalformedError("it has no `choices`")
-    choice = _mapping(cast("list[Any]", choices)[0], "choices[0]")
-    message = _mapping(choice.get("message"), "choices[0].message")
+    choice = _mapping(cast("list[Any]", choices)[0], "`choices[0]`")
+    message = _mapping(choice.get("message"), "`choices[0].message`")
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         raise MalformedError("`choices[0].message.content` is not a text")
@@ -270,5 +270,5 @@ def object_in(body: bytes) -> dict[str, Any]:
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise MalformedError(f"`{what}` is not an object" if what != "it" else "it is not an object")
+        raise MalformedError(f"{what} is not an object")
     return cast("dict[str, Any]", value)

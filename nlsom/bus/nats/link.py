@@ -9,6 +9,7 @@ from typing import Any
 
 from nlsom.bus.nats.login import login
 from nlsom.errors import ExtraMissing, Unavailable, reason_of
+from nlsom.member import wire_id
 
 _LOG = logging.getLogger("nlsom.bus.nats")
 
@@ -189,8 +190,6 @@ class Sender:
 
 def token(text: str) -> str:
     """A text as one token of a subject."""
-    from nlsom.member import wire_id
-
     return wire_id(text).replace(".", "_")
 
 
