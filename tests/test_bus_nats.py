@@ -325,7 +325,7 @@ async def test_a_worker_that_cannot_send_answers_any_more_says_so(server, monkey
         async def broken(*_):
             raise TypeError("a fault of nlsom")
 
-        monkeypatch.setattr("nlsom.bus.nats.worker.Hosting._try_send", broken)
+        monkeypatch.setattr("nlsom.bus.nats.worker.Host._try_send", broken)
         asking = asyncio.create_task(caller.request(make_turn(round=2), to="ann"))
         with pytest.raises(BusClosed, match="the bus failed"):
             await worker.gone()

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from math import cos, radians, sin
-from typing import Protocol
 
 from nlsom.drawing.scene import FONT, Disc, Label, Line, Scene, text_width
+from nlsom.drawing.ties import Hub
 from nlsom.member import Member
 
 # The colours of Okabe and Ito, which most colour-blind readers can tell apart, without black and yellow, and
@@ -17,15 +17,6 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 MARGIN = 24.0
 ROW = 22.0
 TITLE = 18.0
-
-
-class Closable(Protocol):
-    """A hub whose lines may mean that all members tied to it hear each other."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether they do."""
-        ...
 
 
 class Legend:
@@ -40,7 +31,7 @@ class Legend:
         """The colour of a role; with more than eight roles, colours repeat."""
         return self._colours[role]
 
-    def explain(self, direct: Set[tuple[int, int]], hubs: Iterable[Closable]) -> None:
+    def explain(self, direct: Set[tuple[int, int]], hubs: Iterable[Hub]) -> None:
         """Notes what the lines of this drawing mean."""
         mutual = any((b, a) in direct for a, b in direct)
         one_way = any((b, a) not in direct for a, b in direct)

@@ -13,10 +13,10 @@ from typing import Self
 
 from nlsom.agent import Agent
 from nlsom.bus.memory import MemoryBus
-from nlsom.bus.nats.caller import Calling
+from nlsom.bus.nats.caller import Caller
 from nlsom.bus.nats.link import Link, token
 from nlsom.bus.nats.objects import Objects
-from nlsom.bus.nats.worker import Hosting
+from nlsom.bus.nats.worker import Host
 from nlsom.errors import BusClosed, Unavailable
 from nlsom.event import Event
 from nlsom.media import MediaStore
@@ -67,7 +67,7 @@ class NatsBus:
         self._digest, self._patience = digest, patience
         self._media = media or MediaStore()
         self._events = MemoryBus()
-        self._parts: tuple[Calling, Hosting, Objects] | None = None
+        self._parts: tuple[Caller, Host, Objects] | None = None
         self._beating: asyncio.Task[None] | None = None
         self._lost = asyncio.Event()
         self._why = ""
@@ -76,7 +76,7 @@ class NatsBus:
     async def __aenter__(self) -> Self:
         await self._link.open()
         objects = Objects(self._link.client, "nlsom", 7 * _DAY)
-        calling = Calling(
+        caller = Caller(
             self._link,
             objects,
             id=self.id,
@@ -84,14 +84,12 @@ class NatsBus:
             society=self._digest,
             patience=self._patience,
         )
-        hosting = Hosting(
-            self._link, objects, self._media, id=self.id, space=self._space, society=self._digest
-        )
-        await calling.open()
-        self._parts = calling, hosting, objects
-        self._link.back += [calling.back, hosting.back]
-        self._link.gone += [self._give_up, calling.fail]
-        self._beating = self._link.do(self._keep_beating(calling, hosting))
+        host = Host(self._link, objects, self._media, id=self.id, space=self._space, society=self._digest)
+        await caller.open()
+        self._parts = caller, host, objects
+        self._link.back += [caller.back, host.back]
+        self._link.gone += [self._give_up, caller.fail]
+        self._beating = self._link.do(self._keep_beating(caller, host))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -99,8 +97,8 @@ class NatsBus:
 
     async def host(self, address: str, agent: Agent, *, limit: int | None = None) -> None:
         """Hosts an agent at an address; see `Bus.host`. Other processes may host it too."""
-        _, hosting, _ = self._open()
-        await hosting.host(address, agent, limit)
+        _, host, _ = self._open()
+        await host.host(address, agent, limit)
 
     async def request(self, turn: Turn, *, to: str, deadline: float | None = None) -> Said | None:
         """Asks the agent at an address; see `Bus.request`.
@@ -110,8 +108,8 @@ class NatsBus:
             WorkerRefused: The worker's society, agent or version is different.
             Unavailable: A picture cannot be sent there.
         """
-        calling, _, _ = self._open()
-        return await calling.request(turn, to, deadline)
+        caller, _, _ = self._open()
+        return await caller.request(turn, to, deadline)
 
     async def describe(self, addresses: Sequence[str]) -> list[str]:
         """The identities of the agents at these addresses; see `Bus.describe`.
@@ -119,8 +117,8 @@ class NatsBus:
         Raises:
             WorkerRefused: A worker's society or version is different, or workers host different agents.
         """
-        calling, _, _ = self._open()
-        return await calling.roster.describe(addresses)
+        caller, _, _ = self._open()
+        return await caller.roster.describe(addresses)
 
     @property
     def observed(self) -> bool:
@@ -139,8 +137,8 @@ class NatsBus:
 
     async def leave(self, seconds: float) -> None:
         """Takes no more turns, and waits up to `seconds` for those under way."""
-        _, hosting, _ = self._open()
-        await hosting.leave(seconds)
+        _, host, _ = self._open()
+        await host.leave(seconds)
 
     async def gone(self) -> None:
         """Waits until the bus fails: its server is gone, or it had an error of its own.
@@ -161,13 +159,13 @@ class NatsBus:
             self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)
         if self._parts is not None:
-            calling, hosting, objects = self._parts
-            await calling.close("the bus was closed")
-            await hosting.close()
+            caller, host, objects = self._parts
+            await caller.close("the bus was closed")
+            await host.close()
             await objects.close()
         await self._link.close()
 
-    def _open(self) -> tuple[Calling, Hosting, Objects]:
+    def _open(self) -> tuple[Caller, Host, Objects]:
         if self._lost.is_set() and not self._closed:
             raise BusClosed(self._why)
         if self._closed or self._parts is None or self._link.client.is_closed:
@@ -178,7 +176,7 @@ class NatsBus:
         self._why = self._why or reason
         self._lost.set()
 
-    async def _keep_beating(self, calling: Calling, hosting: Hosting) -> None:
+    async def _keep_beating(self, caller: Caller, host: Host) -> None:
         loop = asyncio.get_running_loop()
         while True:
             before = loop.time()
@@ -186,11 +184,11 @@ class NatsBus:
             now = loop.time()
             if now - before > 2 * self._beat + 0.5:
                 # This process was held up itself: what others said in the meantime is still unread.
-                calling.back()
+                caller.back()
                 continue
             if self._link.up:
                 try:
-                    await calling.beat(now, self._silence, self._beat)
+                    await caller.beat(now, self._silence, self._beat)
                 except Unavailable as error:
                     _LOG.warning("turns in flight are asked after later: %s", error)
-                hosting.beat(now, self._silence)
+                host.beat(now, self._silence)

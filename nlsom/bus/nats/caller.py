@@ -30,7 +30,7 @@ _NEEDS = 5
 """How often a worker may ask again for blobs of one turn."""
 
 
-class Calling:
+class Caller:
     """The turns that this process has sent to workers."""
 
     def __init__(

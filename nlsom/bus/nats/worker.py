@@ -34,7 +34,7 @@ _INBOX = 900_000
 """Most bytes of an announcement."""
 
 
-class Hosting:
+class Host:
     """The agents that this process hosts, and the turns that they are answering."""
 
     def __init__(
