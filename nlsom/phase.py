@@ -25,7 +25,7 @@ from nlsom.turn import Content
 Share = Annotated[float, Field(gt=0, le=1)]
 OnError = Literal["abstain", "raise"]
 FormName = Literal["text", "answer", "choice", "approval", "yes_no", "number", "ranking", "scores"]
-Ballots = ("choice", "approval", "ranking", "scores")
+BALLOT_FORMS = ("choice", "approval", "ranking", "scores")
 """Forms over options: the task's choices, the different answers so far, or proposals."""
 
 
@@ -114,6 +114,7 @@ class Ask(Frozen):
         structure: Whose messages may reach whom in this phase; None for the society's structure.
     """
 
+    # Hints for keys that belong elsewhere; `nlsom.options` adds them to its faults.
     meant: ClassVar = {
         "repeat": "rounds within rounds there are none",
         "until": "`until` ends the rounds of a `repeat`; a phase ends by `wait: all`, a number, or `certain`",
@@ -135,8 +136,8 @@ class Ask(Frozen):
 
     @model_validator(mode="after")
     def _over_what(self) -> Self:
-        if self.over is not None and self.form not in Ballots:
-            raise ValueError(f"`over` needs a form that chooses: {', '.join(Ballots)}")
+        if self.over is not None and self.form not in BALLOT_FORMS:
+            raise ValueError(f"`over` needs a form that chooses: {', '.join(BALLOT_FORMS)}")
         return self
 
 
