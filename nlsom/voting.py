@@ -37,7 +37,7 @@ def form_of(ask: Ask, task: Task, minutes: Minutes) -> Form | None:
 
     `answer` is the task's own form. The options of `choice`, `approval`, `ranking` and `scores` are the
     proposals that the phase names (each called by who made it), else the task's choices, else the different
-    answers given so far.
+    answers given so far; without any, the form is the task's own.
 
     Returns:
         The form; None if the options are proposals and nobody made one.
