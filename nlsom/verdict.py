@@ -90,7 +90,7 @@ class Abstention(Frozen):
 
 
 class Verdict(Frozen):
-    """The result of a mindstorm.
+    """The verdict of a mindstorm.
 
     Attributes:
         answer: The answer; None if nobody voted, or the votes are tied and no tie-break was declared. An
