@@ -170,6 +170,14 @@ async def test_every_structure_stands_beside_a_vote_that_spends_no_more(tmp_path
     assert "| monarchy+know |" in equal_cost.markdown(table)
 
 
+async def test_some_structures_stand_beside_their_votes_alone(tmp_path):
+    runner = Runner(questions(tmp_path / "set", 4), RunFolder(tmp_path / "run"))
+    table = await equal_cost.run_all(runner, Structures(cast(4, 5, 7), only=["debate"]), most=3)
+    assert [row.standing.name for row in table] == ["debate", "self-consistency@3"]
+    with pytest.raises(UsageError, match="no structure is called 'debates'; did you mean 'debate'"):
+        await equal_cost.run_all(runner, Structures(cast(4, 5, 7), only=["debates"]))
+
+
 async def test_smaller_votes_take_their_replies_from_the_trace(tmp_path):
     samples, folder = questions(tmp_path / "set", 8), RunFolder(tmp_path / "run")
     made = Structures(cast(4, 5))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nlsom.bench.sample import Sample
 from nlsom.bench.scores import SCORERS, scorer
+from nlsom.bench.scores.mmbench import mmbench_choice
 from nlsom.bench.scores.mmmu import mmmu_choice
 from nlsom.bench.scores.pope import pope_reads, rates
 from nlsom.bench.scores.strings import anls, edit_distance, relaxed
@@ -204,6 +205,69 @@ CRAFTED = json.loads((VECTORS / "mc_parse_vectors.json").read_text(encoding="utf
 def test_mmmu_reads_choices_as_its_own_tool_but_draws_none(case):
     at = mmmu_choice(case["response"], list(case["options"].values()))
     assert ("<RANDOM>" if at is None else list(case["options"])[at]) == case["outputs"]["mmmu_official"]
+
+
+@pytest.mark.parametrize("case", CRAFTED, ids=number)
+def test_mmbench_reads_choices_as_its_own_tool_before_that_asks_gpt(case):
+    at = mmbench_choice(case["response"], list(case["options"].values()))
+    read = None if at is None else list(case["options"])[at]
+    said = case["outputs"]["vlmeval_can_infer"]
+    assert read == (None if said == "Z" else said)
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("I'm sorry, but without the image provided I cannot say B", 0),
+        ("Z", 0),
+        ("Z. a cat", 0),
+        ("A cat sits there and B is what I would say", 0),
+        ("It must be a thing like B, I would say", 1),
+        ("**Answer is b**", 1),
+        ("The thing in the picture is fish", 0),
+        ("It is FISH", 1),
+        ("fish", 1),
+    ],
+)
+def test_mmbench_scores_a_reply_by_its_own_reading(reply, right):
+    assert scorer("mmbench").score(reply, AOKVQA).official == right
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [
+        ("The answer is B.", 1),
+        ("The answer is B. BECAUSE: The answer is clear.", 1),
+        ("The answer is B", 0),
+        ("The answer is A. The answer is B.", 0),
+        ("the answer is B.", 0),
+        ("The answer is A.", 0),
+        ("B", 1),
+        ("B.", 0),
+    ],
+)
+def test_scienceqa_wants_its_one_sentence(reply, right):
+    assert scorer("choice").score(reply, AOKVQA).official == right
+
+
+@pytest.mark.parametrize(
+    ("reply", "gold", "official"),
+    [
+        ("Yes.", ["yes"] * 10, 1),
+        ("yes", ["Yes"] * 10, 0),
+        ("two", ["2"] * 10, 1),
+        ("2", ["two"] * 10, 0),
+        ("a cat", ["a cat"] * 10, 0),
+        ("The cat!", ["cat", "cat", *["dog"] * 8], 0.6),
+    ],
+)
+def test_vizwiz_normalises_the_reply_and_not_the_gold_answers(reply, gold, official):
+    assert scorer("vizwiz").score(reply, asked(*gold)).official == pytest.approx(official)
+
+
+def test_mmmu_takes_of_an_open_reply_only_what_stands_after_its_key_words():
+    assert scorer("mmmu").score("it is red", asked("it is red")).official == 0
+    assert scorer("mmmu").score("it is red", asked("red")).official == 1
 
 
 def test_mmmu_takes_the_text_of_a_wrong_option_for_that_option():

@@ -120,12 +120,18 @@ async def test_data_urls_beyond_the_cache_are_made_again() -> None:
     assert first is not second
 
 
-async def test_a_cancelled_asker_leaves_the_data_url_to_the_others(store: MediaStore) -> None:
+async def test_a_cancelled_asker_leaves_the_data_url_to_the_others(
+    store: MediaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     image = await store.add(jpeg())
+    encode, cancelled = store._encode, threading.Event()
+    # Else it may be encoded already when the asker is cancelled.
+    monkeypatch.setattr(store, "_encode", lambda ref: cancelled.wait(60) and encode(ref))
     first = asyncio.create_task(store.data_url(image))
     second = asyncio.create_task(store.data_url(image))
     await asyncio.sleep(0)
     first.cancel()
+    cancelled.set()
     assert (await second).startswith("data:image/jpeg;base64,")
     with pytest.raises(asyncio.CancelledError):
         await first

@@ -1,5 +1,6 @@
 """What is read as a choice, and what is not."""
 
+import itertools
 import json
 import string
 from pathlib import Path
@@ -238,6 +239,34 @@ ANIMALS_CASES = [
     ("It might be a horse.", "C"),
     ("It is either a horse or a sheep.", None),
     ("It has no horns, so it is a horse, not a sheep.", "C"),
+    ("A) a dog - no. B) a cat - yes. C) a horse - no. D) a sheep - no.", "B"),
+    ("a dog: no; a cat: yes; a horse: no", "B"),
+    ("A (no), B (yes), C (no)", "B"),
+    ("A) a dog - wrong\nB) a cat - correct\nC) a horse - wrong\nD) a sheep - wrong", "B"),
+    ("These are wrong:\nA\nC", None),
+    ("Dog: no. Cat: no. Horse: no.", None),
+    ("A - no, B", "B"),
+    ("Not A, but B.", "B"),
+    ("The correct answer is not A but B.", "B"),
+    ("not only A but B", None),
+    ("A: B", "B"),
+    ("It is not A. a dog.", None),
+    ("You might answer A. It is B.", "B"),
+    ("Option B. It might be A.", "B"),
+    ("Option B. If it barked, it would be A.", None),
+    ("A is tempting. A cat.", None),
+    ("It is B. A dog would be larger.", "B"),
+    ("It is a cat. (A) is wrong.", "B"),
+    ("B. A dog does not purr.", "B"),
+    ("The statement that is false is (C) a horse", "C"),
+    ("(A) no (B) yes (C) no (D) no", "B"),
+    ("A: 10%, B: 80%, C: 5%, D: 5%", None),
+    ("B (80%)", "B"),
+    ("I choose B because A is a dog.", "B"),
+    ("B or C, but I choose B", "B"),
+    ("B or C, but I choose C", "C"),
+    ("A resposta é B", "B"),
+    ("b is correct", "B"),
 ]
 YES_NO_CASES = [
     ("Yes.", "A"),
@@ -444,7 +473,7 @@ MORE_CASES = [
     (ANIMALS, "dog. Sorry, cat.", "B"),
     (ANIMALS, "Dog - correction: cat", "B"),
     (ANIMALS, "A dog? No, a cat.", "B"),
-    (ANIMALS, "Is it a dog? No. Is it a cat? Yes.", None),
+    (ANIMALS, "Is it a dog? No. Is it a cat? Yes.", "B"),
     (ANIMALS, "The cat", "B"),
     (ANIMALS, "two cats", None),
     (ANIMALS, "cat-like", None),
@@ -686,6 +715,27 @@ def test_a_reply_is_read_by_the_stated_rules(options, reply, expected):
 def test_dress_changes_nothing(options, reply, expected):
     for dress in ("  {}\n", "**{}**", '"{}"', "> {}", "<think>Is it A? No: D.</think>{}"):
         assert letter(dress.format(reply), options) == expected, dress
+
+
+DENIALS = (
+    "It is not {}.", "{} is wrong.", "{} can be ruled out.", "{} is unlikely.", "I don't think it is {}.",
+    "It can't be {}.", "{}? No.", "Not {}.", "{} does not fit.", "At first I thought {}.", "{} seems wrong.",
+    "I first considered {}.", "There is no evidence for {}.", "It would be wrong to say {}.", "{} is out.",
+)  # fmt: skip
+DECISIONS = (
+    "It is {}.", "The answer is {}.", "I choose {}.", "So {}.", "{}.", "{} is correct.", "**{}**",
+    "{} fits best.", "It must be {}.", "The correct option is {}.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("denial", DENIALS)
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_what_one_sentence_denies_is_never_read_beside_what_another_decides(denial, decision):
+    names = (("A", "B"), ("(A)", "(B)"), ("A dog", "a cat"), ("(A) a dog", "(B) a cat"))
+    for (wrong, _), (_, right) in itertools.product(names, names):
+        sentences = denial.format(wrong), decision.format(right)
+        for said in (" ".join(sentences), "\n".join(reversed(sentences))):
+            assert letter(said, ANIMALS) in ("B", None), said
 
 
 @given(replies)

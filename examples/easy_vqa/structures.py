@@ -62,19 +62,21 @@ async def main() -> None:
     )
     parser.add_argument("run", type=Path, help="the folder that keeps the run; given again, it goes on")
     parser.add_argument("--limit", type=int, default=60, help="questions (default: 60)")
+    parser.add_argument("--sample-seed", type=int, default=0, help="draws the questions (default: 0)")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="runs this structure")
     parser.add_argument("--concurrency", type=int, default=8, help="samples at once (default: 8)")
     given = parser.parse_args()
     runner = Runner(
         open_set(replace(SETS["easy-vqa"], name="easy-vqa, options of a kind", convert=narrowed)),
         RunFolder(given.run),
         limit=given.limit,
-        sample_seed=0,
+        sample_seed=given.sample_seed,
         concurrency=given.concurrency,
         watch=told,
     )
     # Open for as long as all structures run; each society would load them again otherwise.
     async with Embedded("qwen2.5-coder-1.5b") as large, Embedded("smollm2-135m") as small:
-        table = await run_all(runner, Structures(cast(large, small)))
+        table = await run_all(runner, Structures(cast(large, small), only=given.only))
     print(markdown(table))
 
 

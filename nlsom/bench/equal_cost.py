@@ -45,9 +45,9 @@ async def run_all(runner: Runner, structures: Structures, *, most: int = 64) -> 
         most: Voters at most.
 
     Raises:
-        UsageError: As of `Runner.run`.
+        UsageError: As of `Structures.all` and `Runner.run`.
     """
-    talking = list(structures.all())
+    talking = structures.all()
     minds = len(structures.cast.minds)
     everyone = structures.vote(minds)
     await runner.run([Contender.of(society) for society in (*talking, everyone)])

@@ -8,14 +8,14 @@ cost no tokens; they say what they see before anything else, to every structure 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from nlsom.agent import Agent
 from nlsom.blueprint import Seat, VerdictBy
-from nlsom.errors import UsageError
+from nlsom.errors import UsageError, meant
 from nlsom.form import TextForm
 from nlsom.member import Member
 from nlsom.options import parameters
@@ -103,6 +103,7 @@ class Structures:
         tie_break: Of every vote.
         task: Kind of the tasks; captions are voted on by consensus, since none is said twice.
         seed: Of the random graph.
+        only: Names of the structures to make; all if empty.
     """
 
     cast: Cast
@@ -111,17 +112,29 @@ class Structures:
     tie_break: TieBreak = "random"
     task: type[Task] = VqaTask
     seed: int = 0
+    only: Sequence[str] = ()
 
-    def all(self) -> Iterator[Society]:
-        """All but self-consistency and votes, whose size depends on what the others cost."""
-        yield self.single()
-        yield self.monarchy()
-        yield self.monarchy(know=True)
-        yield self.monarchy(know=True, change=True)
-        yield self.monarchy(know=True, change=True, vote=True)
-        yield self.debate("debate", Democracy())
-        yield self.debate("sparse-debate", Ring(neighbours=1, both=False))
-        yield self.debate("random-graph", Random(p=0.5, seed=self.seed))
+    def all(self) -> list[Society]:
+        """All but self-consistency and votes, whose size depends on what the others cost.
+
+        Raises:
+            UsageError: No structure has one of the names in `only`.
+        """
+        made = [
+            self.single(),
+            self.monarchy(),
+            self.monarchy(know=True),
+            self.monarchy(know=True, change=True),
+            self.monarchy(know=True, change=True, vote=True),
+            self.debate("debate", Democracy()),
+            self.debate("sparse-debate", Ring(neighbours=1, both=False)),
+            self.debate("random-graph", Random(p=0.5, seed=self.seed)),
+        ]
+        known = [society.name for society in made]
+        for name in self.only:
+            if name not in known:
+                raise UsageError(f"no structure is called {name!r}; {meant(name, known)}")
+        return [society for society in made if not self.only or society.name in self.only]
 
     def single(self) -> Society:
         """The first mind alone."""

@@ -35,6 +35,8 @@ _CLAUSE_END = re.compile(
 )
 
 _NAME = re.compile(r"\A\W*(?:option|choice|answer)\b\s*:?", re.I)
+_ANSWERED = re.compile(r"\W*A\s*:\W*([A-Z])\W*", re.I)
+_ARTICLE = re.compile(r"\b(?:an?|the)\s+\Z", re.I)
 _EDGES = re.compile(r"\A[\W_]+|[\W_]+\Z")
 
 Read = tuple[int | None, str]
@@ -65,6 +67,9 @@ def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Rea
 def _alone(plain: str, options: Sequence[str], labels: Sequence[str]) -> Read | None:
     """Reads a reply that is nothing but a label or an option; None if it is something else."""
     bare = _EDGES.sub("", _NAME.sub("", plain))
+    answered = _ANSWERED.fullmatch(plain)  # "A: B", after "Q: …"
+    if answered and answered[1].upper() in labels and answered[1] not in options:
+        bare = answered[1]
     if bare in labels:
         return labels.index(bare), "the label alone"
     for same in (fold, _bare, _as_number):
@@ -117,7 +122,8 @@ class _Judge:
         if stated and stated[-1] > self.mentions[held[-1]].start:
             return None, "the stated answer is none of the options"
         if by_grade[2]:
-            return self._settle(by_grade[2], "the option that is decided for")
+            single = [n for n in by_grade[2] if not self._joined(n)]  # "B or C, but I choose B"
+            return self._settle(single or by_grade[2], "the option that is decided for")
         return self._only_mentioned(by_grade[1])
 
     def _only_mentioned(self, mentioned: list[int]) -> Read:
@@ -133,12 +139,12 @@ class _Judge:
     def _settle(self, chosen: Sequence[int], why: str) -> Read:
         """The option of these mentions, if they agree and the reply does not contradict itself."""
         first = self.mentions[chosen[0]]
+        if any(self._contradicted(n) for n in chosen):
+            return None, "a label and the text beside it disagree"
         if any(self.mentions[n].at != first.at for n in chosen):
             return None, "several options are named"
         if any(self._joined(n) for n in chosen):
             return None, "several options are joined"
-        if any(self._contradicted(n) for n in chosen):
-            return None, "a label and the text beside it disagree"
         said = fold(self.options[first.at])
         if sum(fold(option) == said for option in self.options) > 1 and not any(
             self.mentions[n].by_label for n in chosen
@@ -153,12 +159,20 @@ class _Judge:
             return 3
         first = mention.start < _NEAR and not before.strip(" \"'([")
         listed = before.rstrip(" ([").endswith("\n") and phrases.LISTED.match(after)
+        named = mention.start < _NEAR and not phrases.NAMED.sub("", before).strip(" \"'([")
+        if (
+            named and phrases.LEADS.match(after) and re.match(r"[)\]]?(?:[,.;:!\n]|\Z)", after)
+        ):  # "Option B. …"
+            return 2
         leads = (first or (listed and mention.by_label)) and phrases.LEADS.match(after)
         if mention.kind == "lower":
-            if (leads and phrases.LISTED.match(after)) or phrases.DECIDED.search(before):
+            listing = leads and phrases.LISTED.match(after)
+            if listing or phrases.DECIDED.search(before) or phrases.PRAISED.match(after):
                 return 2
             return 1 if phrases.NAMED.search(before) else 0
-        if self._in_full(n):
+        if self._in_full(n) and not phrases.EQUATES.search(
+            self.plain, mention.end, self.mentions[n + 1].start
+        ):
             return 2
         if phrases.DECIDED.search(before) and (mention.by_label or self._alone_in_sentence(n)):
             return 2
@@ -167,7 +181,8 @@ class _Judge:
             return 2
         if phrases.PRAISED.match(after) or self._ruled(n):
             return 2
-        said = phrases.SENTENCE_BEGINS.search(before) or (mention.by_label and phrases.IS.search(before))
+        begins = before if mention.by_label else _ARTICLE.sub("", before)
+        said = phrases.SENTENCE_BEGINS.search(begins) or (mention.by_label and phrases.IS.search(before))
         if said and phrases.SENTENCE_ENDS.match(after):
             return 2
         return 1 if mention.kind in ("marked", "text") or phrases.NAMED.search(before) else 0
@@ -195,10 +210,15 @@ class _Judge:
     def _denied(self) -> set[int]:
         """Which mentions are denied: in "A, B and C are wrong" all three, in "not A, B" only the first."""
         links = [self._listed_with_next(n) for n in range(len(self.joins))]
-        denied: set[int] = set()
+        denied, begins, clause = set[int](), 0, ""
         for n in range(len(self.mentions)):
-            clause = _CLAUSE_END.split(self._before(n))[-1]
-            if phrases.DENIED_BEFORE.search(clause) or (n and links[n - 1] and n - 1 in denied):
+            if n and (ruled := self._ruled(n - 1)):
+                begins = ruled.end()  # its "no" is about the option before
+            own = n and self._in_full(n - 1) and not phrases.DENIES_WEAKLY.search(clause)
+            linked = n and n - 1 in denied and (links[n - 1] or own)
+            start = self.mentions[n].start
+            clause = _CLAUSE_END.split(self.plain[max(begins, start - _NEAR) : start])[-1]
+            if phrases.DENIED_BEFORE.search(clause) or linked:
                 denied.add(n)
         for n in reversed(range(len(self.mentions))):
             if self._denied_after(n) or (n + 1 in denied and (links[n] or self._in_full(n))):
@@ -207,11 +227,14 @@ class _Judge:
 
     def _denied_after(self, n: int) -> bool:
         ruled = self._ruled(n)
-        return bool(phrases.DENIED_AFTER.match(self._after(n)) or (ruled and ruled["out"]))
+        return bool(
+            phrases.DENIED_AFTER.match(self._after(n)) or (ruled and phrases.RULED_OUT.search(ruled[0]))
+        )
 
     def _ruled(self, n: int) -> re.Match[str] | None:
         """The "no" of "A: no", unless it is an option itself, as in "B: No"."""
-        ruled = phrases.RULED.match(self.plain, self.mentions[n].end) if self.mentions[n].by_label else None
+        rule = phrases.RULED_MARKED if self.mentions[n].kind == "marked" else phrases.RULED
+        ruled = rule.match(self.plain, self.mentions[n].end)
         if ruled and n + 1 < len(self.mentions) and self.mentions[n + 1].start < ruled.end():
             return None
         return ruled
@@ -249,19 +272,23 @@ class _Judge:
     def _contradicted(self, n: int) -> bool:
         """Whether label and text of different options stand side by side: "B. a dog" where B is a cat."""
         mention = self.mentions[n]
+        behind = [m for k, m in enumerate(self.mentions[n + 1 : n + 3], n + 1) if k not in self.denied]
         if not mention.by_label:  # "a dog (B)"
             return any(
-                m.kind == "marked" and m.at != mention.at and self._touch(mention, m)
-                for m in self.mentions[n + 1 : n + 2]
+                m.kind == "marked" and m.at != mention.at and self._touch(mention, m) for m in behind[:1]
             )
         gap = phrases.BESIDE_LABEL.match(self.plain, mention.end)
         edge = gap.end() if gap else mention.end
-        beside = [m.at for m in self.mentions[n + 1 : n + 3] if m.kind == "text" and m.start <= edge]
-        if mention.kind == "marked":
-            beside += [
-                m.at for m in self.mentions[max(0, n - 1) : n] if not m.by_label and self._touch(m, mention)
-            ]
+        beside = [m.at for m in behind if m.kind == "text" and m.start <= edge and not self._anew(mention, m)]
+        if mention.kind == "marked" and n and n - 1 not in self.denied:
+            before = self.mentions[n - 1]
+            beside += [before.at] if not before.by_label and self._touch(before, mention) else []
         return bool(beside) and mention.at not in beside
+
+    def _anew(self, label: Mention, text: Mention) -> bool:
+        """Whether a text behind a label begins a sentence of its own: "B. A dog would be larger"."""
+        between = self.plain[label.end : text.start]
+        return bool(re.search(r"\.\s+[A-Z]", between) and re.match(r"\s+\w", self.plain[text.end :]))
 
     def _touch(self, one: Mention, other: Mention) -> bool:
         return not re.search(rf"[{WORD}]", self.plain[one.end : other.start])

@@ -17,7 +17,9 @@ _NOT_AFTER_ARTICLE = (
     r"can't|cannot|could|must|should|here|not|which|due|based|for|from|with|in|on|by|to|so|then|it|this|that|has|given)\b"
 )
 _LETTER_A = re.compile(rf"\s*(?:$|[.,:;!?()\[\]}}>/&+=\n\"、≻→-]|{_NOT_AFTER_ARTICLE})", re.I)
-_LETTER_I = re.compile(r"\s*(?:$|[.:;!?)\]}>\n\"]|,\s*(?:because|since)\b)", re.I)
+_LETTER_I = re.compile(
+    r"\s*(?:$|[.:;!?)\]}>\n\"]|,\s*(?:because|since)\b|is\s+(?:the|correct|right)\b)", re.I
+)
 _LOWER = re.compile(r"\s*(?:$|[.,:;!?()\]}>\n\"]|-\s|(?:because|since|is|as|and|or|for|here)\b)", re.I)
 
 

@@ -21,14 +21,15 @@ _ANSWER = r"""(?:\b(?:
 )\b | 答案 | 回答 | 答え | 정답)"""
 
 _IS = r"""(?:\s*(?:
-    is | was | are | would\s+be | should\s+be | must\s+be | has\s+to\s+be | ist | est | es | è | 是 | 为 | は
+    is | was | are | would\s+be | should\s+be | must\s+be | has\s+to\s+be | ist | est | es | è | é
+    | 是 | 为 | は
     | : | = | -> | - | →
 )(?!\w))+"""
 
 EXPLICIT = re.compile(
     rf"""(?:
         {_ANSWER} ["'\s]* (?:\([^()]*\)\s*)? (?:to\s+(?:the|this)\s+question | here)? {_IS}
-      | \b(?:answer|ans)\b\W*
+      | (?<!might\s)(?<!may\s)(?<!could\s) \b(?:answer|ans)\b\W*
       | 答案 | 选择?
     ) {_FILLER} $""",
     _FLAGS,
@@ -37,15 +38,15 @@ EXPLICIT = re.compile(
 
 CORRECTED = re.compile(
     rf"""\b(?:
-        wait | no | actually | sorry | i\s+mean | or\s+rather | correction | scratch\s+that
-      | on\s+(?:second\s+thoughts? | reflection)
+        wait | (?<![-:=]\s)no | no(?=\s*,) | actually | sorry | i\s+mean | or\s+rather | correction
+      | scratch\s+that | on\s+(?:second\s+thoughts? | reflection)
     ) [\s,.:;!-]+
     (?:(?:it's | it\s+is | it\s+must\s+be | that's | i\s+think | i'd\s+say | i\s+meant
       | the\s+answer\s+is)\b)?
     {_FILLER} $""",
     _FLAGS,
 )
-"""Before an option: "no, actually it is"."""
+"""Before an option: "no, actually it is"; but not the "no" of "A - no. B - yes."."""
 
 DECIDED = re.compile(
     rf"""(?:
@@ -59,13 +60,17 @@ DECIDED = re.compile(
       | \b (?:vote | guess | bet | conclusion | letter) \s+ (?:is | goes\s+to) (?:\s+for)?
       | \b (?:maybe | perhaps | probably | possibly | presumably | likely | definitely
           | certainly | clearly | surely) ,?
+      | \b not (?!\s+only\b) [^.!?\n]{{1,60}}? \b but (?:\s+(?:rather|instead))?
       | => | →
     ) {_FILLER} $""",
     _FLAGS,
 )
 """Before an option: "I choose", "it is", "therefore"."""
 
-IS = re.compile(r"(?:\b(?:is | be) | 's)\s+(?:(?:option | choice | letter)\s+)?[\W_]*$", _FLAGS)
+IS = re.compile(
+    r"(?:\b(?:is | (?<!might\s)(?<!may\s)(?<!could\s)be) | 's)\s+(?:(?:option | choice | letter)\s+)?[\W_]*$",
+    _FLAGS,
+)
 """Before a label that ends its sentence: "the animal is"."""
 
 NAMED = re.compile(r"(?:\b(?:option | choice | letter | alternative) | 选项)\s*$", _FLAGS)
@@ -84,17 +89,23 @@ PRAISED = re.compile(
 """After an option: "is correct", "fits best"."""
 
 LEADS = re.compile(
+    r"(?! \s* [:=] \s* [\d.]+ \s* % [\s\S]{0,80} % )"
     r"(?! \s+ (?:(?:is|seems)\s+(?:possible|plausible|a\s+possibility) | could | might | may)\b)"
     r"(?:[\s)\].,:;!?\-\"'] | $)",
     _FLAGS,
 )
-"""After an option that begins a reply; "A could be right" chooses nothing."""
+"""After an option that begins a reply; "A could be right" and "A: 10%, B: 80%" choose nothing."""
 
 RULED = re.compile(
-    r"\s* [:=-]+ \s* (?:(?P<out>no|not|incorrect|wrong|false) | yes|correct|right|true)\b(?![^\S\n]+\w)",
-    _FLAGS,
+    r"\s* [:=(-]+ \s* (?:no|not|incorrect|wrong|false | yes|correct|right|true)\b (?![^\S\n]+\w)", _FLAGS
 )
-"""After a label in a reply that goes through all options: "A: no", "B - correct"."""
+RULED_MARKED = re.compile(rf"{RULED.pattern} | [^\S\n]+ (?:no|yes) (?=[,;.]?\s*(?:[(\[]|\W*\Z))", _FLAGS)
+"""After an option in a reply that goes through all of them: "A: no", "B - correct", "(A) no"."""
+
+RULED_OUT = re.compile(r"\b(?:no|not|incorrect|wrong|false)\Z", re.I)
+
+EQUATES = re.compile(r"\bis\b|'s\b", re.I)
+"""Between a label and its option's text: says what the option is, and chooses nothing ("A is a dog")."""
 
 LISTED = re.compile(r"\s*[)\].:]")
 """After a label that begins a line."""
@@ -109,7 +120,10 @@ DENIED_BEFORE = re.compile(
           | doubt | neither | nor
           | cannot | without(?!\s+(?:a\s+)?doubt) | except | excluding | exclude | eliminate
           | (?:is|was|are|does|do|ca|could|wo|would)n't | rules?\s+out | ruled\s+out | reject | unlike | than
-          | instead\s+of | (?:anything|everything|all)\s+but | wrong | incorrect | if | whether | unless
+          | instead\s+of
+          | (?:first|initially|originally|previously) ,? (?:\s+i)? \s+
+            (?:thought|considered|guessed|said|believed|assumed|suspected)
+          | (?:anything|everything|all)\s+but | wrong | incorrect | if | whether | unless
         ) (?:\s+[\w'()-]+){0,5}?
       | \b(?:wrong | incorrect | false | bad) (?:\s+(?:answer|option|choice)\w*)? \s* (?:is|are|:)?
     ) [\s(\["']* $""",
@@ -117,10 +131,14 @@ DENIED_BEFORE = re.compile(
 )
 """Before an option, in its clause: "not", "rather than", "if it is"."""
 
+DENIES_WEAKLY = re.compile(r"\b(?:if|whether|unless|is\s+(?:false|wrong|incorrect)\s+is)\b", re.I)
+"""In what denies a label, but not the option's text behind it: "if wages are flexible by (A) wages fall"."""
+
 DENIED_AFTER = re.compile(
     r"""[\s)\]"']* (?:\([^()]*\)\s*)? (?:
         (?:is|are|was|were|does|do|did|can|could|would|will|has|have|seems?) \s* (?:not|n't)\b
       | cannot\b
+      | \? \s* no\b (?!\s+(?:doubt|question|wonder))
       | (?:is|are|was|does|do|ca|could|would|wo)n't\b
       | (?:is|are|was|were|seems?|looks?|sounds?|(?:would|could|must)\s+be) \s+
         (?:\w+ly\s+)? (?:(?:the|a)\s+)?

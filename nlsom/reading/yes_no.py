@@ -12,9 +12,19 @@ _WORDS = {
     "affirmative": "yes", "ja": "yes", "oui": "yes", "si": "yes", "sí": "yes", "是": "yes", "是的": "yes",
     "no": "no", "n": "no", "nope": "no", "nah": "no", "false": "no", "negative": "no", "not": "no",
     "nein": "no", "non": "no", "否": "no", "不": "no", "不是": "no",
+    "i think so": "yes", "i believe so": "yes", "i don't think so": "no", "i do not think so": "no",
+    "absolutely": "yes", "definitely": "yes", "certainly": "yes", "of course": "yes", "indeed": "yes",
+    "absolutely not": "no", "definitely not": "no", "certainly not": "no", "of course not": "no",
 }  # fmt: skip
 _STATED = re.compile(r"\banswer\b\W*(?:is|would be|:|-|=)\W*(yes|no)\b(?!\s+(?:or|and)\b)", re.I)
-_FIRST = re.compile(r"\W*(?:\d+[.)]\s+)?(yes|no|nope|yeah|yep)\b", re.I)
+_FIRST = re.compile(
+    r"""\W*(?:\d+[.)]\s+)?
+    (?:(?:so | well | actually | h+m+ | oh | sorry | unfortunately | ok(?:ay)?
+      | i(?:'d | \s+would)?\s+(?:think|believe|guess|say)(?:\s+that)?)\b [\s,:;.!-]*)*
+    (yes|no|nope|yeah|yep)\b""",
+    re.I | re.X,
+)
+_LABELLED = re.compile(r"[^.:!?\n]{1,60}:\s*(yes|no)\W*", re.I)
 _DENIES = re.compile(
     r"\b(?:no|not|none|nobody|nothing|never|neither|cannot|without)\b|\b(?:is|are|do|does|did|was|were|ca|ha[sd]|have)n't\b",
     re.I,
@@ -47,6 +57,8 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
     alone = plain.casefold().strip(" .,;:!?\"'()[]{}<>-*\n")
     if alone in _WORDS:
         return _WORDS[alone], "the word alone"
+    if labelled := _LABELLED.fullmatch(plain):
+        return labelled[1].casefold(), "the word after a colon"
     stated = _STATED.findall(plain)
     if stated:
         return stated[-1].casefold(), "the stated answer"

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from nlsom import plugins
 from nlsom.bench.scores import choice, mmmu, strings, vqa
 from nlsom.bench.scores.caption import Captions, Similarity
-from nlsom.bench.scores.choice import Circular
 from nlsom.bench.scores.contract import Pair, PerSample, Score, Scorer, Totals
+from nlsom.bench.scores.mmbench import Circular
 from nlsom.bench.scores.pope import Pope
 from nlsom.errors import Unavailable, UsageError, meant
 
@@ -21,7 +21,7 @@ _ALL: tuple[Scorer, ...] = (
     PerSample("vizwiz", vqa.vizwiz),
     PerSample("aokvqa-choice", choice.aokvqa_choice),
     PerSample("aokvqa-direct", choice.aokvqa_direct),
-    PerSample("choice", choice.letter_choice),
+    PerSample("choice", choice.scienceqa),
     PerSample("answer", choice.one_answer),
     PerSample("mmmu", mmmu.mmmu),
     Circular(),

@@ -69,12 +69,18 @@ class Captions:
         return tally(scores, predictions, figures)
 
 
+def _apart(captions: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Captions with a token like "1 1/2" taken for two words, as the tool does for all but ROUGE-L."""
+    return [" ".join(tokens).split() for tokens in captions]
+
+
 def _figures(
     hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]
 ) -> tuple[dict[str, float], NDArray[np.float64]]:
     if not hypotheses:
         return {"CIDEr": 0.0}, np.zeros(0)
-    consensus, precision = cider(hypotheses, references), bleu(hypotheses, references)
+    apart, gold_apart = _apart(hypotheses), list(map(_apart, references))
+    consensus, precision = cider(apart, gold_apart), bleu(apart, gold_apart)
     overlap = [rouge_l(said, gold) for said, gold in zip(hypotheses, references, strict=True)]
     figures = {"CIDEr": float(consensus.cider_d.mean())}
     figures |= {f"BLEU-{order}": value for order, value in enumerate(precision.corpus, 1)}

@@ -1,15 +1,16 @@
-"""Multiple choice: A-OKVQA, ScienceQA, and MMBench's circular evaluation."""
+"""Multiple choice: A-OKVQA, ScienceQA, and sets that have no tool of their own."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import re
 
 from nlsom.bench.sample import Sample
-from nlsom.bench.scores.contract import Pair, Score, Totals, mean_of, tally
+from nlsom.bench.scores.contract import Score
 from nlsom.bench.scores.reads import answer_of, option_of
 from nlsom.form import labels_for
 from nlsom.task.normalise import normalise
+
+_STATED = re.compile(r"The answer is ([A-Z]).")
 
 
 def aokvqa_choice(prediction: str | None, sample: Sample) -> Score | None:
@@ -35,11 +36,24 @@ def aokvqa_direct(prediction: str | None, sample: Sample) -> Score | None:
 
 
 def letter_choice(prediction: str | None, sample: Sample) -> Score | None:
-    """The reply is the right option's letter or its text; ScienceQA (Lu et al. 2022), MMBench."""
+    """The reply is the right option's letter or its text."""
     if sample.choice is None:
         return None
     right = (sample.task.choices[sample.choice], labels_for(sample.task.choices)[sample.choice])
     return _choice(prediction, sample, float(prediction is not None and prediction.strip() in right))
+
+
+def scienceqa(prediction: str | None, sample: Sample) -> Score | None:
+    """ScienceQA (Lu et al. 2022): the letter of the only "The answer is B.", or the reply as a whole.
+
+    Where there is neither, its own tool draws an option at random; here that is wrong.
+    """
+    score = letter_choice(prediction, sample)
+    if score is None or prediction is None or score.official:
+        return score
+    said = _STATED.findall(prediction)
+    right = len(said) == 1 and said[0] == labels_for(sample.task.choices)[sample.choice or 0]
+    return Score(float(right), score.lenient, score.read, score.why)
 
 
 def one_answer(prediction: str | None, sample: Sample) -> Score | None:
@@ -66,43 +80,3 @@ def _choice(prediction: str | None, sample: Sample, official: float) -> Score:
     at, why = option_of(prediction, sample)
     read = None if at is None else sample.task.choices[at]
     return Score(official, max(official, float(at is not None and at == sample.choice)), read, why)
-
-
-class Circular:
-    """MMBench (Liu et al. 2023): a question is asked once a rotation of its options; all must be right.
-
-    Rotations of one question share `meta["group"]`, or their identifier modulo a million, as in the official
-    files. MMBench's own tool asks GPT about a reply that is neither letter nor option; here that is wrong.
-    """
-
-    name = "mmbench"
-
-    def score(self, prediction: str | None, sample: Sample) -> Score | None:
-        """One rotation by itself."""
-        return letter_choice(prediction, sample)
-
-    def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """`circular`: all rotations of a question are right; `vanilla`: the one that is asked first is."""
-        scores = [self.score(p, sample) for p, sample in zip(predictions, samples, strict=True)]
-        groups: defaultdict[str, list[tuple[int, Score]]] = defaultdict(list)
-        for score, sample in zip(scores, samples, strict=True):
-            if score is not None:
-                group, turn = _rotation(sample)
-                groups[group].append((turn, score))
-        circular = [
-            Pair(min(score.official for _, score in group), min(score.lenient for _, score in group))
-            for group in groups.values()
-        ]
-        first = [min(group, key=lambda one: one[0])[1] for group in groups.values()]
-        return tally(scores, predictions, {"circular": mean_of(circular), "vanilla": mean_of(first)})
-
-
-def _rotation(sample: Sample) -> tuple[str, int]:
-    """The question of a rotation, and how far its options are turned."""
-    number = int(sample.id) if sample.id.isdecimal() else 0
-    if (group := sample.meta.get("group")) is not None:
-        return str(group), number
-    return (str(number % _TURN), number // _TURN) if sample.id.isdecimal() else (sample.id, 0)
-
-
-_TURN = 1_000_000  # what the official files add to the identifier for each rotation

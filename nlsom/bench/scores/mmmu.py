@@ -87,10 +87,12 @@ def _right(reply: str, answers: Sequence[str]) -> bool:
 def mmmu(prediction: str | None, sample: Sample) -> Score | None:
     """A reply by MMMU's own reading; one that is an option's letter or text and no more is that option."""
     score = one_answer(prediction, sample)
-    if score is None or prediction is None or score.official:
+    if score is None or prediction is None:
         return score
-    if options := sample.task.choices:
-        right = prediction.strip() not in options and mmmu_choice(prediction, options) == sample.choice
-    else:
+    if not (options := sample.task.choices):
         right = _right(prediction, sample.answers)
+    elif prediction.strip() in options:
+        right = score.official
+    else:
+        right = mmmu_choice(prediction, options) == sample.choice
     return Score(float(right), score.lenient, score.read, score.why)

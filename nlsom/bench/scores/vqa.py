@@ -57,8 +57,12 @@ def judge_by(accuracy: Callable[[str, Sequence[str]], float]) -> Callable[[str |
 
 
 def vizwiz(prediction: str | None, sample: Sample) -> Score:
-    """VizWiz: VQA accuracy; a person takes "I can't tell" for the gold answer "unanswerable"."""
-    official = vqa_accuracy(prediction, sample.answers) if prediction is not None else 0.0
+    """VizWiz (Gurari et al. 2018): its own tool normalises the reply always, and the gold answers never.
+
+    A person takes "I can't tell" for the gold answer "unanswerable". That the tool mends some contractions
+    with a curly apostrophe is not copied.
+    """
+    official = agreement(normalise(prediction), sample.answers) if prediction is not None else 0.0
     if prediction is not None and says_unknown(prediction):
         read, why = "unanswerable", "the reply says it cannot tell"
     else:

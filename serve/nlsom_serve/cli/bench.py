@@ -215,6 +215,10 @@ def structures(
     society: SocietyName,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds of questions or debate.")] = 1,
     most: Annotated[int, typer.Option("--most", min=1, help="Voters at most.")] = 64,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Runs this structure; again for more. All by default."),
+    ] = None,
     *,
     options: RunOptions,
 ) -> None:
@@ -224,7 +228,9 @@ def structures(
     """
     with options.runner() as runner:
         made = options.contender(society).society
-        table = paper.Structures(paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task)
+        table = paper.Structures(
+            paper.Cast.of(made), rounds=rounds, limits=made.limits, task=made.task, only=only or ()
+        )
         found = asyncio.run(equal_cost.run_all(runner, table, most=most))
     if options.json:
         print_json([told_row(row) for row in found])
