@@ -17,7 +17,14 @@ class _Event(Frozen):
 
 
 class Started(_Event):
-    """The mindstorm begins, or continues where an earlier run of it stopped."""
+    """The mindstorm begins, or continues where an earlier run of it stopped.
+
+    Attributes:
+        society: Name of the society.
+        members: Names of the members, in declaration order.
+        task: What is asked.
+        seed: The run's seed.
+    """
 
     kind: Literal["started"] = "started"
     society: str
@@ -27,7 +34,16 @@ class Started(_Event):
 
 
 class Asked(_Event):
-    """A member is asked. Not sent for turns whose outcome a trace knows already."""
+    """A member is asked. Not sent for turns whose outcome a trace knows already.
+
+    Attributes:
+        member: Name of the member.
+        phase: Name of the phase.
+        label: What the phase calls its messages.
+        round: How many times the phase has run, from 1.
+        key: Key of the turn, under which a person's answer is given (`nlsom.answers`).
+        ask: What the member is asked: the phase's prompt, rendered.
+    """
 
     kind: Literal["asked"] = "asked"
     member: str
@@ -54,7 +70,15 @@ class Abstained(_Event):
 
 
 class RoundClosed(_Event):
-    """A phase is over. `asked` counts members cut off by an early end, but not those never asked."""
+    """A phase is over.
+
+    Attributes:
+        phase: Name of the phase.
+        round: How many times it has run, from 1.
+        asked: How many members were asked; those cut off by an early end count, those never asked do not.
+        replied: How many of them replied.
+        usage: Spent by this run of the mindstorm so far.
+    """
 
     kind: Literal["round_closed"] = "round_closed"
     phase: str
