@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -109,6 +109,7 @@ class Builder:
             takes = "model" in parameters(factory)
             if takes and model is None:
                 self.faults.append(self.source.fault(path, f"agent {agent!r} needs a model: `model: KEY`"))
+                bind(factory, options, self.source, path, given=("model",))  # `modell` is told beside it
                 return None
             if model is not None and not takes:
                 self.faults.append(self.source.fault((*path, "model"), f"agent {agent!r} takes no model"))
@@ -220,7 +221,9 @@ class Builder:
         try:
             return shape.made()
         except ValidationError as error:
-            self.faults.extend(faults(error, self.source, (*path, shape.name), {(): shape.spec}))
+            alone = isinstance(shape.options, list)  # the list of `edges`, which then is no key of the file
+            within = path if alone else (*path, shape.name)
+            self.faults.extend(faults(error, self.source, within, {(): shape.spec}))
             return Democracy()
 
     def rule(self) -> Rule:
@@ -229,7 +232,10 @@ class Builder:
         path: KeyPath = ("verdict",)
         try:
             factory = plugins.load("rules", spec.rule)
-            return factory(**bind(factory, spec.model_extra or {}, self.source, path))
+            rule: object = factory(**bind(factory, spec.model_extra or {}, self.source, path))
+            if callable(rule):
+                return cast("Rule", rule)
+            self._blame((*path, "rule"), UsageError(f"{spec.rule!r} (of rules) makes no rule, but {rule!r}"))
         except ConfigError as error:
             self.faults.extend(error.faults)
         except Exception as error:  # noqa: BLE001

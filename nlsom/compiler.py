@@ -68,6 +68,12 @@ class Compiler:
     def _check_members(self) -> None:
         if not self._members:
             self._fault("members", "a society needs at least one member")
+        for seat in self._society.seats:
+            if isinstance(seat.agent, type) or not callable(getattr(seat.agent, "speak", None)):
+                told = "its agent is no object with a method `speak`"
+                self._fault(f"members.{seat.member.name}", f"{told}, but {seat.agent!r}")
+            if seat.limit is not None and seat.limit < 1:
+                self._fault(f"members.{seat.member.name}.limit", f"at least 1, not {seat.limit}")
         seen: set[str] = set()
         groups = self._society.groups
         for member in self._members:
@@ -143,7 +149,7 @@ class Compiler:
         labels = [step.ask.label for step in flat]
         over = by.over or ("ballot" if "ballot" in labels else labels[-1] if labels else "ballot")
         if over not in labels:
-            self._fault("verdict.over", f"no phase is labelled {over!r}; there are {', '.join(labels)}")
+            self._fault("verdict.over", f"no phase is labelled {over!r}; there are {_names({*labels})}")
         asked = {at for step in flat if step.ask.label == over for at in step.who}
         of = self._select(by.of, "verdict.of") if by.of is not None else tuple(sorted(asked))
         if never := [self._members[at].name for at in of if at not in asked]:

@@ -70,6 +70,8 @@ def load(
         ConfigError: The file is faulty. Lists everything that is wrong, with file, line and column.
         UsageError: There is no such society.
     """
+    if isinstance(overrides, str):
+        raise UsageError(f"overrides={overrides!r}: give a list")
     source, folder, known_as = _find(society)
     for override in overrides:
         key, equals, value = override.partition("=")
@@ -133,10 +135,11 @@ def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | No
     if society in known:
         return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
     broken = "".join(f" ({fault})" for fault in _packages()[1])
-    raise UsageError(
-        f"no society is called {society!r}; {meant(society, known)} (a file needs its ending: {society}.yaml)"
-        f"{broken}"
-    )
+    if beside(Path(f"{society}.yaml")).is_file():
+        told = f"did you mean the file {society}.yaml?"
+    else:
+        told = f"{meant(society, known)} (a file needs its ending: {society}.yaml)"
+    raise UsageError(f"no society is called {society!r}; {told}{broken}")
 
 
 def read_value(text: str, told: str) -> Tree:

@@ -15,7 +15,7 @@ from typing import Any
 from nlsom import plugins
 from nlsom.bus import MemoryBus
 from nlsom.config import load
-from nlsom.errors import BusClosed, UsageError
+from nlsom.errors import BusClosed, ConfigError, Fault, UsageError
 from nlsom.event import Abstained, Event, Spoke
 from nlsom.media import MediaStore
 from nlsom.message import Frozen, Said
@@ -81,9 +81,14 @@ def vary(
     Raises:
         UsageError: There is no such member or rule, nothing is repeated, or this version of nlsom builds a
             different society from what the trace holds.
+        ConfigError: The society cannot be made here: a plugin, or a file that it names, is not found.
     """
     built = built_from(header)
-    same = load(built.society, prompts=built.prompts)
+    try:
+        same = load(built.society, prompts=built.prompts)
+    except ConfigError as error:
+        told = "it is made again from the trace; what its file names by a path is looked for from here"
+        raise ConfigError([*error.faults, Fault(f"society {header.society!r}", told)]) from None
     names = same.program.names
     asked = replace(same.program, identities=tuple(built.identities.get(name, "") for name in names))
     if asked.digest != header.digest:

@@ -30,6 +30,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 _LONGEST = 2000  # characters of a message that are shown
 _SHOWN = 40  # names that a hint lists
@@ -39,6 +40,16 @@ class NlsomError(Exception):
     """Base of all errors raised by nlsom on purpose."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is: what `__init__` makes the message of is gone by then."""
+        return _as_it_was, (type(self), self.args, vars(self))
+
+
+def _as_it_was(kind: type[NlsomError], args: tuple[Any, ...], state: dict[str, Any]) -> NlsomError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
 
 
 def words_of(error: BaseException) -> str:

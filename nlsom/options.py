@@ -132,9 +132,14 @@ _WORDS = {
     "dict_type": "this has to be a mapping, `{key: value}`",
     "model_type": "this has to be a mapping, `{key: value}`",
     "list_type": "this has to be a list, `[a, b]`",
+    "sequence_str": "this has to be a list, `[a, b]`",
     "tuple_type": "this has to be a list, `[a, b]`",
     "string_type": "this has to be text",
+    "int_parsing": "this has to be a whole number",
+    "float_parsing": "this has to be a number",
+    "bool_parsing": "this has to be true or false",
     "too_short": "something has to stand here",
+    "too_long": "too many stand here",
     "union_tag_not_found": "this is none of the shapes that it may have",
 }
 """Messages in the terms of a file, by pydantic's kind of error, where its own are in Python's terms."""
@@ -142,7 +147,8 @@ _WORDS = {
 
 def _say(kind: str, message: str, value: object, last: str) -> str:
     if kind == "missing":
-        return f"{last.strip('(),')} is missing"
+        part = last.strip("(),")
+        return f"{f'item {int(part) + 1}' if part.isdecimal() else part} is missing"
     message = _WORDS.get(kind, message).removeprefix("Value error, ")
     shown = f", not {value!r}" if isinstance(value, str) and len(value) < 60 else ""
     return message[:1].lower() + message[1:] + shown

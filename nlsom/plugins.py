@@ -61,7 +61,7 @@ def load(group: Group, name: str) -> Any:
         ) from error
     except NlsomError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Importing runs other people's code, which may raise anything; only whoever named it is affected.
         raise PluginError(f"{name!r} (of {group}) cannot be imported: {cause_of(error)}") from error
     if group == "societies" and not hasattr(found, "__path__"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -15,7 +16,7 @@ from pydantic import JsonValue, ValidationError
 from nlsom.blueprint import Blueprint, Seat
 from nlsom.bus import Bus, MemoryBus
 from nlsom.compiler import Compiler
-from nlsom.errors import NlsomError, UsageError
+from nlsom.errors import NlsomError, Unavailable, UsageError, cause_of
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
@@ -72,8 +73,7 @@ class Society(Blueprint):
         async with AsyncExitStack() as stack:
             self._take(stack)
             if self.bus is None:
-                for part in _parts(self.seats):
-                    await stack.enter_async_context(part)
+                await _enter(stack, self.seats)
             await self._open(stack)
         return self
 
@@ -137,8 +137,7 @@ class Society(Blueprint):
         chosen = {at for one in only or ("everyone",) for at in seating.select(one)}
         seats = [self.seats[at] for at in sorted(chosen)]
         async with AsyncExitStack() as stack:
-            for part in _parts(seats):
-                await stack.enter_async_context(part)
+            await _enter(stack, seats)
             for seat in seats:
                 await bus.host(seat.member.name, seat.agent, limit=seat.limit)
             yield tuple(seat.member.name for seat in seats)
@@ -203,19 +202,21 @@ class Society(Blueprint):
                 wrong type; or two choices are the same.
             MediaError: The media gate refuses a picture.
         """
-        for name, given in (("images", images), ("choices", choices)):
-            if isinstance(given, str):
-                raise UsageError(f"{name}={given!r}: give a list, such as [{given!r}]")
+        lists: dict[str, object] = {"images": images, "choices": choices}
+        for name, given in lists.items():
+            if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+                raise UsageError(f"{name}={reprlib.repr(given)}: give a list")
+        asked: dict[str, Any] = {"extra": extra or {}} | ({} if question is None else {"question": question})
         if question is None and self.task.model_fields["question"].is_required():
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
-        asked: dict[str, Any] = {} if question is None else {"question": question}
         kept = [await self.media.add(image) for image in images]
         try:
-            task = self.task(
-                **asked, images=tuple(kept), choices=tuple(choices), context=context, extra=dict(extra or {})
-            )
+            task = self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
         except ValidationError as error:
-            raise UsageError(f"this makes no {self.task.kind} task: {error}") from None
+            told = "; ".join(
+                f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)
+            )
+            raise UsageError(f"this makes no {self.task.kind} task: {told}") from None
         if len(set(task.choices)) < len(task.choices):
             raise UsageError(f"choices={choices!r}: one is there twice, so that no vote could tell which")
         return task
@@ -254,7 +255,9 @@ class Society(Blueprint):
 
     def _scheduler(self, bus: Bus, task: Task, seed: int, limits: Limits | None = None) -> Scheduler:
         if not isinstance(task, self.task):
-            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
+            given = getattr(task, "kind", type(task).__name__)
+            told = f"society {self.name!r} works on {self.task.kind} tasks, not on {given}"
+            raise UsageError(f"{told}; `await society.make_task(…)` makes one")
         program = self._program(limits)
         return Scheduler(
             program,
@@ -270,12 +273,26 @@ class Society(Blueprint):
         )
 
 
-def _parts(seats: Sequence[Seat]) -> list[AbstractAsyncContextManager[Any]]:
-    """What has to be opened for these seats, once each: models, which agents may share, then agents."""
+async def _enter(stack: AsyncExitStack, seats: Sequence[Seat]) -> None:
+    """Opens what seats need, once each: models, which agents may share, then agents.
+
+    Raises:
+        Unavailable: One of them raised an error of its own.
+    """
     agents: list[Any] = [seat.agent for seat in seats]
     models: list[Any] = [getattr(agent, "model", None) for agent in agents]
-    once = {id(part): part for part in [*models, *agents]}
-    return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
+    once: dict[int, Any] = {id(part): part for part in [*models, *agents]}
+    parts: list[AbstractAsyncContextManager[Any]] = [
+        part for part in once.values() if isinstance(part, AbstractAsyncContextManager)
+    ]
+    for part in parts:
+        try:
+            await stack.enter_async_context(part)
+        except NlsomError:
+            raise
+        except Exception as error:
+            # An agent's or a model's own code, which may raise anything: the error says whose it is.
+            raise Unavailable(f"{type(part).__name__} cannot be opened: {cause_of(error)}") from error
 
 
 def _with_limits(source: Mapping[str, object], limits: Limits) -> Mapping[str, object]:
@@ -303,8 +320,7 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
         for society in societies:
             society._take(stack)  # pyright: ignore[reportPrivateUsage]
         hosted = [seat for society in societies if society.bus is None for seat in society.seats]
-        for part in _parts(hosted):
-            await stack.enter_async_context(part)
+        await _enter(stack, hosted)
         for society in societies:
             async with AsyncExitStack() as own:
                 await society._open(own)  # pyright: ignore[reportPrivateUsage]

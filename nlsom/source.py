@@ -76,7 +76,7 @@ class Source:
             raise UsageError(f"{told}: {'.'.join(map(str, path))} is no mapping that could hold {last!r}")
         for known in [known for known in self.marks if known[: len(path)] == tuple(path)]:
             del self.marks[known]
-        self.marks[tuple(path)] = told
+        self.marks[tuple(path)] = self.keys[tuple(path)] = told
 
 
 def as_json(value: object) -> object:
@@ -161,7 +161,12 @@ def read(text: str, name: str) -> Source:
         mark = error.problem_mark or error.context_mark
         at = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         hint = " (YAML wants spaces, not tabs)" if "\\t" in str(error.problem) else ""
-        raise ConfigError([Fault(at, f"{error.problem or 'not YAML'}{hint}")]) from None
+        told = error.problem or "not YAML"
+        if told.startswith("but "):  # the end of a sentence that the context begins
+            told = f"{error.context} {told}"
+        elif (begun := error.context_mark) and mark and begun.line < mark.line:
+            hint += f" ({error.context} that begins at {begun.line + 1}:{begun.column + 1})"
+        raise ConfigError([Fault(at, f"{told}{hint}")]) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position].split("\n")
         told = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"

@@ -172,6 +172,8 @@ _STAND_INS: dict[str, Tree] = {
     "prompt": {"text": ""},
     "repeat": "1",
     "phases": [{"ask": "everyone", "prompt": {"text": ""}}],
+    "agreement": "1",
+    "confident": "1",
 }
 """Values for faulty or missing parts without which the rest could not be checked."""
 

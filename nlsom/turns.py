@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
+from nlsom.errors import UsageError
 from nlsom.form import Form
 from nlsom.media import MediaStore
 from nlsom.member import Member
@@ -54,6 +55,25 @@ class Turns:
             self._shown[member.part] = self._task.dealt(*member.part)
         return self._shown[member.part]
 
+    def _asked(self, step: Step, round: int, member: Member, shown: Task) -> str:
+        """What a member is asked.
+
+        Raises:
+            UsageError: The prompt asks for something that is not there; told with phase, round and member.
+        """
+        try:
+            return step.template.render(
+                task=shown,
+                member=member,
+                members=self._program.names,
+                round=round,
+                rounds=step.rounds,
+                label=step.ask.label,
+            )
+        except UsageError as error:
+            told = f"phase {step.name!r}, round {round}, prompt for {member.name!r}: {error}"
+            raise UsageError(told) from None
+
     def of(self, step: Step, round: int, form: Form, group: Sequence[int]) -> list[tuple[int, Turn]]:
         """The turns of a group of members, each with its member's place. Computes what they share once."""
         program, task, ask = self._program, self._task, step.ask
@@ -66,14 +86,7 @@ class Turns:
             heard, own = self._minutes.heard(step.structure, at, ask.hears)
             shown = self._dealt(member)
             if member.part not in texts or step.template.personal:
-                texts[member.part] = step.template.render(
-                    task=shown,
-                    member=member,
-                    members=program.names,
-                    round=round,
-                    rounds=step.rounds,
-                    label=ask.label,
-                )
+                texts[member.part] = self._asked(step, round, member, shown)
             text = texts[member.part]
             seed = self._draw(member.name, step.name, round)
             owned = "".join(message.digest for message in own)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import cast
 
 from pydantic import TypeAdapter
 
+from nlsom.errors import NlsomError, cause_of
 from nlsom.form import (
     ApprovalForm,
     ChoiceForm,
@@ -21,11 +23,11 @@ from nlsom.form import (
 from nlsom.message import Approval, Ballot, Choice, Data, Message, Ranking, Said, Scores
 from nlsom.minutes import Minutes
 from nlsom.phase import Ask, Until
-from nlsom.program import Program
+from nlsom.program import Decision, Program
 from nlsom.rules import break_tie
 from nlsom.rules.ballots import named
 from nlsom.task.base import Task
-from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
+from nlsom.verdict import Abstention, Count, SettlingRule, Verdict, Vote
 from nlsom.wording import Given, tell, wordings
 
 _ABSTENTIONS = TypeAdapter(tuple[Abstention, ...])
@@ -126,7 +128,7 @@ def decide(
         if ballot is None:
             unread.append(Abstention(member=last.sender, phase=last.phase, round=last.round, cause=cause))
     alternatives = tuple(proposals) or task.choices or _alternatives_of(votes)
-    count = decision.rule(votes, alternatives)
+    count = _count(decision, votes, alternatives)
     places = {program.members[at].name: at for at in decision.of}
     for voter, cause in count.uncounted.items():
         unread.append(_uncounted(voter, minutes.of(places[voter]), cause, decision.over))
@@ -152,6 +154,24 @@ def decide(
             words = wordings(alternatives, _given(minutes, task), task) | words
         verdict = tell(verdict, words)
     return verdict, tuple(unread)
+
+
+def _count(decision: Decision, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
+    """What the rule makes of the votes.
+
+    Raises:
+        NlsomError: The rule raised an error, or returned something else than a count of these votes.
+    """
+    try:
+        count = cast("object", decision.rule(votes, alternatives))
+    except Exception as error:
+        # A rule may be a stranger's code, like an agent; but nobody can abstain in its place.
+        raise NlsomError(f"the rule {decision.name!r} failed: {cause_of(error)}") from error
+    if not isinstance(count, Count):
+        raise NlsomError(f"the rule {decision.name!r} returned {type(count).__name__}, not Count")
+    if strange := sorted(set(count.uncounted) - {vote.voter for vote in votes}):
+        raise NlsomError(f"the rule {decision.name!r} could not count {strange[0]!r}, who did not vote")
+    return count
 
 
 def abstained_within(message: Message) -> list[Abstention]:

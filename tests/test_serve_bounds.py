@@ -14,7 +14,7 @@ from test_serve_native import until
 from nlsom.errors import UsageError
 from nlsom.message import Usage
 from nlsom.testing.agents import Saying
-from nlsom_serve.app import Keys, Settings, read_keys
+from nlsom_serve.app import Keys, Settings, opened_house, read_keys
 from nlsom_serve.app.errors import ApiError
 from nlsom_serve.app.guard import Guard, local_hosts
 from nlsom_serve.app.places import Places
@@ -267,6 +267,13 @@ def test_a_public_address_without_a_key_is_refused_at_the_command_line(tmp_path)
     assert server.process.wait(timeout=60) == 2
     assert "--api-key-file" in server.log
     assert not (tmp_path / "data").exists()
+
+
+async def test_data_are_not_kept_in_what_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="file: the folder cannot be made"):
+        async with opened_house([trio()], tmp_path / "file", settings=Settings(), keys=Keys(None)):
+            pass
 
 
 async def test_two_societies_of_one_name_are_not_served_together(tmp_path):

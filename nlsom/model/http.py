@@ -288,6 +288,7 @@ class HttpModel:
         served = self._opened()
         return unlisted(served, refused) or wire.refusal(
             refused.body,
+            status=refused.status,
             where=refused.url,
             model=served.name,
             prompt=text,

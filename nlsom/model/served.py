@@ -133,7 +133,13 @@ async def takes_pictures(exchange: Exchange, served: Served) -> bool:
     except RefusedError as refused:
         if refused.status == 404:
             raise unlisted(served, refused) or refusal(
-                refused.body, where=refused.url, model=served.name, prompt="", reply=1, context=served.context
+                refused.body,
+                status=refused.status,
+                where=refused.url,
+                model=served.name,
+                prompt="",
+                reply=1,
+                context=served.context,
             ) from None
         return False
     return True
@@ -143,7 +149,8 @@ def unlisted(served: Served, refused: RefusedError) -> ModelUnavailable | None:
     """The error for a 404 about a model that the server does not list; None for any other refusal."""
     if refused.status != 404 or served.name in served.listed:
         return None
-    return ModelUnavailable(f"{refused.url} has no model {served.name!r}; it serves {_names(served.listed)}")
+    serves = f"it serves {_names(served.listed)}" if served.listed else "does the address end in /v1?"
+    return ModelUnavailable(f"{refused.url} has no model {served.name!r}; {serves}")
 
 
 def _names(listed: tuple[str, ...]) -> str:

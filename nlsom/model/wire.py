@@ -99,7 +99,8 @@ def read_completion(body: bytes, constraint: Constraint | None, seconds: float) 
     fields = object_in(body)
     choices = fields.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise MalformedError("it has no `choices`")
+        # Gateways tell an error of the server behind them in a 200.
+        raise MalformedError(error_text(body) if fields.get("error") else "it has no `choices`")
     choice = _mapping(cast("list[Any]", choices)[0], "`choices[0]`")
     message = _mapping(choice.get("message"), "`choices[0].message`")
     content = message.get("content")
@@ -181,12 +182,13 @@ _ASKED = re.compile(r"(?:contains|has|request|resulted in|input length|prompt \(
 
 
 def refusal(
-    body: bytes, *, where: str, model: str, prompt: str, reply: int, context: int | None
+    body: bytes, *, status: int, where: str, model: str, prompt: str, reply: int, context: int | None
 ) -> ModelError:
     """The error for a request that a server refused.
 
     Args:
         body: The body of the response.
+        status: Its status.
         where: Address of the server.
         model: Name of the model.
         prompt: The text that was sent; its tokens are estimated if the server does not count them.
@@ -202,7 +204,7 @@ def refusal(
             limit=int(limit[1]) if limit else context or 0,
             model=model,
         )
-    return ModelError(f"{where} refused the request for {model}: {told}")
+    return ModelError(f"{where} refused the request for {model} ({status}): {told}")
 
 
 def _constrain(constraint: Constraint, constraints: Constraints) -> dict[str, Any]:
