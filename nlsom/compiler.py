@@ -1,4 +1,4 @@
-"""From a society's declarations to its program: everything checked, and every fault told at once."""
+"""From a society's declarations to its program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nlsom.verdict import SettlingRule
 
 
 class Compiler:
-    """Checks a society's declarations and binds them; tells all faults at once."""
+    """Checks a society's declarations and binds them to its members; reports all faults at once."""
 
     def __init__(self, society: Blueprint) -> None:
         self._society = society
@@ -26,10 +26,10 @@ class Compiler:
         self._where: dict[str, str] = {}
 
     def program(self) -> Program:
-        """The society's program.
+        """Makes the program.
 
         Raises:
-            ConfigError: Something is wrong with its declarations; `where` is the dotted path in its file.
+            ConfigError: Declarations are faulty; `where` of each fault is the dotted path in the file.
         """
         society = self._society
         self._check_members()
@@ -169,7 +169,7 @@ class Compiler:
         return Decision(by.rule, by.name, over, of, by.tie_break, next(iter(proposals), None), competence)
 
     def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
-        """A label that nobody who is asked could ever hear is a slip of the pen."""
+        """Reports labels that none of those asked could ever hear: they are typing errors."""
         flat = flatten(steps)
         senders: dict[str, set[int]] = {}
         for step in flat:

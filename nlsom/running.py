@@ -1,4 +1,4 @@
-"""The one bridge from scripts without an event loop."""
+"""Running async code from a script."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end in an event loop of its own; for scripts. In a notebook, await it.
+    """Runs a coroutine in an event loop of its own and returns what it returns; for scripts.
 
     Raises:
-        RuntimeError: An event loop runs here already; await the coroutine instead.
+        RuntimeError: An event loop runs already, as in a notebook; await the coroutine instead.
     """
     try:
         asyncio.get_running_loop()
