@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -18,6 +19,10 @@ from nlsom.turn import Turn
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import Tool as ServersTool
+
+
+STARTS = 120.0
+"""Seconds that a server may take to start; `npx` and `uvx` may download it first."""
 
 
 class Mcp:
@@ -77,7 +82,12 @@ class Mcp:
         # The SDK's context managers must be exited by the task that entered them, so this task does both.
         self._serving = asyncio.create_task(self._serve(ready), name=f"MCP tool {self._tool}")
         try:
-            await ready
+            async with asyncio.timeout(STARTS):
+                await ready
+        except TimeoutError:
+            await self.__aexit__()
+            message = f"the server of MCP tool {self._tool!r} did not answer within {STARTS:g} seconds"
+            raise ModelUnavailable(message) from None
         except BaseException:
             await self.__aexit__()
             raise
@@ -151,7 +161,14 @@ def _client(command: Sequence[str], url: str | None, env: dict[str, str] | None)
         raise ExtraMissing("an MCP member", "mcp") from error
     if url is not None:
         return Client(url)
+    logging.getLogger("mcp.client.stdio").addFilter(_without_traceback)
     return Client(StdioServerParameters(command=command[0], args=list(command[1:]), env=env))
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """A log filter without tracebacks: the SDK logs one for each line that is not of the protocol."""
+    record.exc_info = None
+    return True
 
 
 async def _find(client: Client, name: str) -> ServersTool:
