@@ -110,7 +110,7 @@ async def test_who_mistypes_an_answer_is_asked_once_more(typed: bytes, taken: st
     finally:
         os.close(ours)
         os.close(theirs)
-    assert ("once more" in text.getvalue()) == (len(typed) > 1)
+    assert ("try again" in text.getvalue()) == (len(typed) > 1)
 
 
 async def test_answers_may_come_from_a_file(tmp_path: Path) -> None:
