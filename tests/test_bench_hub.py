@@ -97,7 +97,9 @@ def test_a_set_is_fetched_by_name_once_and_only_its_split(hub, tmp_path):
 
 def test_a_download_that_broke_off_goes_on_where_it_was(hub, tmp_path):
     hub.broken.add("data/test-00001-of-00002.parquet")
-    with pytest.raises(Unavailable, match="'pope' is not here, and the hub cannot be reached or does not"):
+    with pytest.raises(
+        Unavailable, match="'pope' is not on this machine, and the hub cannot be reached or does not"
+    ):
         load_set("pope")
     assert not (tmp_path / "home" / "sets").exists()
     hub.broken.clear()
@@ -124,7 +126,7 @@ def test_no_hub_at_all_is_told_without_a_traceback(tmp_path):
         [*command, "-o", str(tmp_path / "run")], env=os.environ | given, capture_output=True, text=True
     )
     assert done.returncode == Unavailable.exit_code
-    assert "set 'pope' is not here" in done.stderr
+    assert "set 'pope' is not on this machine" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
 
@@ -139,7 +141,7 @@ def test_files_that_a_person_put_into_the_cache_are_found(hub, tmp_path):
 
 def test_a_set_that_no_hub_is_known_for_needs_a_path(monkeypatch, tmp_path):
     monkeypatch.setenv("NLSOM_HOME", str(tmp_path))
-    with pytest.raises(UsageError, match="'stvqa' needs a path"):
+    with pytest.raises(UsageError, match="'stvqa' cannot be fetched by name"):
         load_set("stvqa")
 
 

@@ -305,7 +305,7 @@ async def test_an_empty_set_is_refused(tmp_path):
 async def test_a_slip_in_the_path_of_a_set_does_not_take_the_folder(tmp_path):
     (tmp_path / "wrong").mkdir()
     folder, wrong = RunFolder(tmp_path / "run"), load_set("vqav2", tmp_path / "wrong")
-    with pytest.raises(UsageError, match="holds no file"):
+    with pytest.raises(UsageError, match="no file matches"):
         await Runner(wrong, folder, limit=1).run([Contender.of(trio())])
     await Runner(questions(tmp_path / "set", 1), folder, limit=1).run([Contender.of(trio())])
     assert len(list(folder.lines.last())) == 1
