@@ -1,4 +1,4 @@
-"""Sets by name: from the cache, or fetched from a hub, here a small one on loopback."""
+"""Sets by name: from the cache, or fetched from a hub, which is a small server on loopback."""
 
 import hashlib
 import http.server
@@ -31,7 +31,7 @@ def question(number, answer):
 
 
 class SmallHub(http.server.BaseHTTPRequestHandler):
-    """As much of a hub's interface as its client needs for data sets."""
+    """The part of a hub's interface that its client needs for data sets."""
 
     def do_HEAD(self):
         self.do_GET()
@@ -74,7 +74,7 @@ def hub(monkeypatch, tmp_path):
     server.asked, server.broken = [], set()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)  # its bars start a thread that outlives them
+    monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)  # progress bars start a thread that outlives them
     monkeypatch.setenv("NLSOM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
     yield server

@@ -1,4 +1,4 @@
-"""Runs: a line a sample, resumable, failures counted and named."""
+"""Runs: one line per sample, resumable, with failures counted and named."""
 
 import asyncio
 import io
@@ -137,7 +137,7 @@ async def test_a_spent_budget_begins_no_new_sample_and_a_larger_one_goes_on(tmp_
     seen = list[Progress]()
     runner = Runner(samples, folder, budget=1000, concurrency=1, watch=seen.append)
     await runner.run([Contender.of(trio())])
-    assert seen[-1].done == 4  # 300 tokens each: the fourth was begun with 900 spent
+    assert seen[-1].done == 4  # 300 tokens each: the fourth was started when 900 were spent
     assert "1000 tokens" in seen[-1].stopped
     await Runner(samples, folder, budget=10_000).run([Contender.of(trio())])
     assert len(list(folder.lines.last())) == 10
