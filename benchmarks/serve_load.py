@@ -22,19 +22,29 @@ import httpx
 
 from nlsom.blueprint import Seat, VerdictBy
 from nlsom.member import Member
+from nlsom.message import Said
 from nlsom.phase import Ask, Inline
 from nlsom.rules import Plurality
 from nlsom.society import Society
-from nlsom.testing.slow import Slow
+from nlsom.turn import Turn
 from nlsom_serve.app import Keys, Settings, opened_house
 from nlsom_serve.server import served
+
+
+class Bare:
+    """Says a word after 10 ms; keeps nothing, since memory is measured."""
+
+    async def speak(self, turn: Turn) -> Said:
+        """Says it."""
+        await asyncio.sleep(0.01)
+        return Said.words("yes")
 
 
 def society() -> Society:
     """Three members who speak one after the other, 10 ms each."""
     return Society(
         name="trio",
-        seats=[Seat(Member(f"m{number}"), Slow(seconds=0.01)) for number in range(3)],
+        seats=[Seat(Member(f"m{number}"), Bare()) for number in range(3)],
         phases=[
             Ask(ask="everyone", prompt=Inline(text="Vote."), label="ballot", form="answer", order="in_turn")
         ],

@@ -5,7 +5,7 @@
     async with nlsom.load("vqa-monarchy") as society:
         verdict = await society.ask("What animal is this?", images=["cat.jpg"])
 
-Names are imported when they are first used, so that `import nlsom` costs next to nothing.
+Each name is imported when it is first used, so `import nlsom` costs next to nothing.
 """
 
 from __future__ import annotations

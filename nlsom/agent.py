@@ -16,65 +16,69 @@ from nlsom.turn import Turn
 class Agent(Protocol):
     """Anything that can be asked to speak.
 
-    An agent may also have
+    Optionally, an agent
 
-    - `identity: str`: name, version, model and whatever else its replies depend on; part of the key of its
-      turns;
-    - `model`: a model that is opened with the society, once for all agents that share it;
-    - be an async context manager, opened and closed with its society;
-    - `cost(turn)`: the most that a turn can cost, for budgets (`nlsom.budget.Priced`).
+    - has an `identity: str`: name, version, model and whatever else its replies depend on. It becomes part of
+      the key of its turns;
+    - has a `model`, which is opened with the society, once for all agents that share it;
+    - is an async context manager, opened and closed with its society;
+    - has `cost(turn)`, which says what a turn can cost at most, for budgets (`nlsom.budget.Priced`).
     """
 
     async def speak(self, turn: Turn) -> Said | None:
         """Answers a turn.
 
         Returns:
-            What is said, or None for "nothing to say". What cannot be answered in the form that the turn
-            asks for is a `Said` whose `why` gives the reason: an abstention, never a guess.
+            What the agent says; None if it has nothing to say. An agent that cannot answer in the form that
+            the turn asks for returns a `Said` whose `why` gives the reason, and never guesses.
 
         Raises:
-            Exception: Any; the society's file says whether the member then abstains or the run stops.
+            Exception: Any exception means that the agent failed. The society's file says whether its member
+                then abstains or the mindstorm stops.
         """
         ...
 
 
 def identity(agent: Agent) -> str:
-    """What an agent's replies depend on, as a part of the key of its turns."""
+    """An agent's `identity`; the name of its class if it declares none."""
     named = getattr(agent, "identity", None)
     return named if isinstance(named, str) else f"{type(agent).__module__}.{type(agent).__qualname__}"
 
 
 def checked(said: object, form: Form) -> tuple[Said, bytes]:
-    """What an agent returned, with its answer read, and serialised.
+    """Validates what an agent returned, reads the answer out of its words, and serialises it.
+
+    Returns:
+        The `Said`, with its answer or the reason why there is none; and its JSON.
 
     Raises:
-        TypeError: It is nothing that an agent may return.
-        ValidationError: It is a `Said` that could not be read again: copied with a wrong value, or extended.
+        TypeError: The agent returned something else than a `Said`.
+        ValidationError: A field of the `Said` has a wrong value, which copying it can bring about.
     """
     return serialised(_read(valid(said), form))
 
 
 def valid(said: object) -> Said:
-    """What an agent returned, if it is what an agent may return; raises as `checked` does."""
+    """Validates what an agent returned; raises what `checked` raises."""
     if not isinstance(said, Said):
         raise TypeError(f"the agent returned {type(said).__name__}, not Said")
     return Said.__pydantic_validator__.validate_python(said.__dict__)
 
 
 def serialised(said: Said) -> tuple[Said, bytes]:
-    """What was said, in characters that can be encoded, and its JSON."""
+    """Serialises what was said; lone surrogates, which cannot be encoded, are replaced."""
     try:
         return said, said.__pydantic_serializer__.to_json(said)
     except PydanticSerializationError:
-        # Half a surrogate pair, such as a model cut off within an emoji leaves behind.
+        # Half a surrogate pair: what is left of an emoji when a reply is cut off inside it.
         body = whole(json.dumps(said.model_dump(), ensure_ascii=False)).encode()
         return Said.model_validate_json(body), body
 
 
 def _read(said: Said, form: Form) -> Said:
-    """Reads the answer out of the words of an agent that gave none itself; what cannot be read says why.
+    """Reads the answer out of the words, unless the agent gave one itself; sets `why` where it finds none.
 
-    Free text that is not asked for an answer has none.
+    Free text that was not asked for an answer has none.
     """
     if (
         (isinstance(form, TextForm) and not form.short)

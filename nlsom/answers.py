@@ -1,7 +1,7 @@
 """Answers from people: turns that wait until somebody answers them by key.
 
-An agent that a person speaks for waits here; whoever can reach the person (a web page, a terminal) lists the
-open turns and gives the answer. It may come from anywhere, at any time before the deadline; the first counts.
+An agent for which a person speaks waits here. Whatever reaches the person (a web page, a terminal) lists the
+open turns and gives the answer. It may come from anywhere before the deadline; the first one counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nlsom.turn import Turn
 
 
 class NotOpen(NlsomError):
-    """No turn of that key waits for an answer: it was answered already, or never asked, or is over."""
+    """No turn with that key waits for an answer: it was answered, was never asked, or is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class OpenTurn:
 
     Attributes:
         turn: What is asked, in which form, and what was heard.
-        deadline: When it is too late, in seconds since 1970 (UTC); None waits as long as the mindstorm.
+        deadline: Latest time for an answer, in seconds since 1970 (UTC); None: as long as the mindstorm runs.
     """
 
     turn: Turn
@@ -41,7 +41,7 @@ class _Waiting:
 
 @dataclass(slots=True)
 class Answers:
-    """The open turns of one event loop. Equal keys are equal turns: one answer serves all who wait for it."""
+    """The open turns of one event loop. Turns with one key are the same turn: one answer serves them all."""
 
     _open: dict[str, _Waiting] = field(default_factory=dict[str, _Waiting])
 
@@ -50,7 +50,7 @@ class Answers:
 
         Args:
             turn: What is asked.
-            seconds: How long the person has; None waits as long as the mindstorm lives.
+            seconds: How long the person has; None: as long as the mindstorm runs.
 
         Raises:
             DeadlineExceeded: Nobody answered in time.
@@ -74,7 +74,7 @@ class Answers:
                 del self._open[turn.key]
 
     def get(self, key: str) -> OpenTurn | None:
-        """The open turn of that key."""
+        """The open turn with that key; None if there is none."""
         waiting = self._open.get(key)
         return waiting.open if waiting is not None and not waiting.answer.done() else None
 
@@ -86,7 +86,7 @@ class Answers:
         """Answers a turn; the first answer counts.
 
         Raises:
-            NotOpen: No turn of that key waits.
+            NotOpen: No turn with that key waits for an answer.
         """
         waiting = self._open.get(key)
         if waiting is None or waiting.answer.done():
@@ -96,6 +96,6 @@ class Answers:
 
 @runtime_checkable
 class Answered(Protocol):
-    """An agent that a person speaks for; whoever runs its society says where answers come in."""
+    """An agent for which a person speaks. Whoever runs its society sets where answers come in."""
 
     answers: Answers | None

@@ -22,7 +22,7 @@ class Seat:
     Attributes:
         member: Who sits there.
         agent: Who speaks for it.
-        limit: How many turns of it may run at once; None is without limit.
+        limit: Most turns of this seat that may run at once; None for no limit.
     """
 
     member: Member
@@ -32,15 +32,15 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class VerdictBy:
-    """How the verdict comes about.
+    """How the verdict is reached.
 
     Attributes:
         rule: Counts the votes.
-        name: What the rule is called in the verdict.
+        name: Name of the rule, as the verdict tells it.
         of: Whose votes count: a member, a group, a role, or `everyone`; None takes all who were asked.
-        over: Label of the votes; None takes `ballot` if a phase has it, else the last phase's.
+        over: Label of the votes; None takes `ballot` if a phase has that label, else the last phase's label.
         tie_break: What chooses among tied alternatives.
-        competence: Probability that a member is right, by name: its reputation.
+        competence: Probability that each member is right (its reputation), by name.
     """
 
     rule: Rule
@@ -59,12 +59,12 @@ class Blueprint:
         name: What it is called.
         seats: Its members and their agents, in declaration order.
         phases: The phases of a mindstorm.
-        verdict: How the verdict comes about.
-        structure: Whose messages may reach whom: made from the members.
+        verdict: How the verdict is reached.
+        structure: Whose messages may reach whom.
         task: The kind of task it works on.
         limits: What a mindstorm may spend.
-        groups: Names that stand for several members, beside roles.
-        templates: Where prompts are found by name.
+        groups: Names for several members, in addition to roles; each with their places.
+        templates: Finds prompts by name.
         about: What it is, in a sentence.
     """
 

@@ -29,10 +29,16 @@ class Priced(Protocol):
 
 @dataclass(slots=True)
 class Budget:
-    """Calls and tokens that may still be spent; None is without limit.
+    """Calls and tokens that may still be spent; None for no limit.
 
-    What is reserved is taken at once, here and from the parent's budget; settling gives back what was not
-    needed. The budget of a nested society has the budget of the turn that runs it as parent.
+    A reservation is taken at once, from this budget and from its parent's; settling gives back what was not
+    needed. The parent of a nested society's budget is the budget of the turn in which it runs.
+
+    Attributes:
+        calls: Calls of models left.
+        tokens: Tokens left, read and written together.
+        parent: The budget that this one draws on.
+        taken: What has been taken so far.
     """
 
     calls: int | None = None
@@ -41,7 +47,7 @@ class Budget:
     taken: Cost = Cost()
 
     def refuses(self, cost: Cost) -> str | None:
-        """Names the limit that `cost` would break; None if it fits."""
+        """The name of the limit that `cost` would break; None if it fits."""
         if self.calls is not None and cost.calls > self.calls:
             return "calls"
         if self.tokens is not None and cost.tokens > self.tokens:
@@ -59,7 +65,7 @@ class Budget:
             self.parent.take(cost)
 
     def settle(self, used: Cost) -> None:
-        """Takes or gives back until `used` is what was taken in all."""
+        """Takes or gives back until `used` is what has been taken in total."""
         self.take(Cost(used.calls - self.taken.calls, used.tokens - self.taken.tokens))
 
     @property
@@ -69,35 +75,35 @@ class Budget:
 
 
 spending: contextvars.ContextVar[Budget | None] = contextvars.ContextVar("spending", default=None)
-"""The budget of the mindstorm in whose turn this code runs; a nested society draws on it."""
+"""The budget of the turn in which this code runs; a nested society draws on it."""
 
 
 @dataclass(slots=True)
 class Calls:
-    """Calls of models begun in a turn, so that one that is cut off counts as what it was.
+    """Counts the calls of models that a turn begins, so that they are known if the turn is cut off.
 
     Attributes:
-        begun: How many; 0 while the first waits for a slot; None where no model told.
-        parent: Of the turn in which a nested society runs.
+        begun: How many calls; 0 while the first waits for a slot; None if no model has counted any.
+        parent: The count of the turn in which a nested society runs.
     """
 
     begun: int | None = None
     parent: Calls | None = None
 
     def add(self, calls: int) -> None:
-        """So many were begun, here and in the turns around; 0 says that one waits."""
+        """Counts calls here and in the enclosing turns; 0 says that a call waits for a slot."""
         self.begun = (self.begun or 0) + calls
         if self.parent is not None:
             self.parent.add(calls)
 
 
 calling: contextvars.ContextVar[Calls | None] = contextvars.ContextVar("calling", default=None)
-"""The calls of the turn in which this code runs."""
+"""The count of the turn in which this code runs."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """Running totals, in plain numbers: a value object an addition would cost more than a fast turn."""
+    """Running totals as plain numbers: a new `Usage` for each addition would cost more than a fast turn."""
 
     calls: int = 0
     prompt: int = 0
@@ -105,7 +111,7 @@ class Spent:
     completion: int = 0
 
     def add(self, usage: Usage) -> None:
-        """Adds what something cost."""
+        """Adds a cost."""
         self.calls += usage.calls
         self.prompt += usage.prompt_tokens
         self.completion += usage.completion_tokens
@@ -113,7 +119,7 @@ class Spent:
             self.cached = (self.cached or 0) + usage.cached_tokens
 
     def usage(self, seconds: float) -> Usage:
-        """The totals as a value."""
+        """The totals as a `Usage`."""
         return Usage(
             calls=self.calls,
             prompt_tokens=self.prompt,

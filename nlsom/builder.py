@@ -1,4 +1,4 @@
-"""The parts of a society, made from what its file holds. Gathers faults instead of raising the first."""
+"""From the specification in a society's file to the parts of the society."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from nlsom import plugins
 from nlsom.agent import Agent
 from nlsom.blueprint import Seat
-from nlsom.errors import ConfigError, Fault, NlsomError, UsageError, meant
+from nlsom.errors import ConfigError, Fault, NlsomError, UsageError, cause_of, meant
 from nlsom.member import Member
 from nlsom.model.contract import Model
 from nlsom.nesting import beside
@@ -25,19 +25,19 @@ from nlsom.reputation import Reputation
 from nlsom.rights import Knowing, Rights, revisable, votes
 from nlsom.rules import Plurality
 from nlsom.society import Society
-from nlsom.source import Path_, Source
+from nlsom.source import KeyPath, Source
 from nlsom.spec import MemberSpec, SocietySpec
 from nlsom.structure import Democracy, StructureSpec, shape_of
 from nlsom.task import Task
 from nlsom.turn import Turn
 from nlsom.verdict import Rule
 
-_MOST_MEMBERS = 1_000_000
-"""From one entry of `members`: a slip of the pen should not fill the memory."""
+_MAX_MEMBERS = 1_000_000
+"""Most members of one entry of `members`: a typing error should not fill the memory."""
 
 
 class _Nobody:
-    """Holds the place of an agent that could not be made, so that selectors are checked all the same."""
+    """Takes the place of an agent that could not be made, so that selectors can still be checked."""
 
     async def speak(self, turn: Turn) -> None:
         raise AssertionError("a faulty society is never run")
@@ -45,7 +45,14 @@ class _Nobody:
 
 @dataclass
 class Builder:
-    """Makes the parts of a society from its specification; gathers faults instead of raising the first."""
+    """Makes the parts of a society from its specification; gathers faults instead of raising the first.
+
+    Attributes:
+        source: The file, for the places of faults.
+        spec: What it holds.
+        faults: What is wrong with it, as far as is known.
+        shared: Models by what they are (JSON), so that societies opened together can share them.
+    """
 
     source: Source
     spec: SocietySpec
@@ -63,7 +70,7 @@ class Builder:
             seats.extend(made)
         return seats, groups
 
-    def _members(self, name: str, spec: MemberSpec, path: Path_) -> Iterator[Seat]:
+    def _members(self, name: str, spec: MemberSpec, path: KeyPath) -> Iterator[Seat]:
         role = spec.role or name
         models = (spec.model,) if spec.model is None or isinstance(spec.model, str) else spec.model
         if spec.instead and all(model is not None and self._is_open(model) for model in models):
@@ -78,8 +85,8 @@ class Builder:
             return
         personas = spec.personas or (spec.persona,)
         count = spec.count
-        if len(personas) * len(models) * count > _MOST_MEMBERS:
-            what = f"this makes more than {_MOST_MEMBERS} members"
+        if len(personas) * len(models) * count > _MAX_MEMBERS:
+            what = f"this makes more than {_MAX_MEMBERS} members"
             self.faults.append(self.source.fault((*path, "count"), what))
             count = 1
         every = list(itertools.product(personas, models, range(count)))
@@ -96,12 +103,13 @@ class Builder:
         given = self.spec.models.get(model)
         return given is not None and set(given) == {"optional"}
 
-    def _agent(self, agent: str, model: str | None, options: dict[str, Any], path: Path_) -> Agent | None:
+    def _agent(self, agent: str, model: str | None, options: dict[str, Any], path: KeyPath) -> Agent | None:
         try:
             factory = plugins.load("agents", agent)
             takes = "model" in parameters(factory)
             if takes and model is None:
                 self.faults.append(self.source.fault(path, f"agent {agent!r} needs a model: `model: KEY`"))
+                bind(factory, options, self.source, path, given=("model",))  # `modell` is told beside it
                 return None
             if model is not None and not takes:
                 self.faults.append(self.source.fault((*path, "model"), f"agent {agent!r} takes no model"))
@@ -119,19 +127,18 @@ class Builder:
             self._blame((*path, "agent"), error)
         return None
 
-    def _blame(self, path: Path_, error: Exception) -> None:
-        """A plugin's own code may raise anything; it is a fault of the file that names it, like any other."""
+    def _blame(self, path: KeyPath, error: Exception) -> None:
+        """Adds a fault for what a plugin raised, which may be anything: its file names it."""
         known = isinstance(error, NlsomError | ValueError)
-        told = str(error) if known else f"{type(error).__name__}: {error}"
-        self.faults.append(self.source.fault(path, told))
+        self.faults.append(self.source.fault(path, str(error) if known else cause_of(error)))
 
-    def _model(self, name: str, path: Path_) -> Model | None:
+    def _model(self, name: str, path: KeyPath) -> Model | None:
         """The model of that name, made once for all who share it."""
         if name not in self._models:
             self._models[name] = self._make_model(name, path)
         return self._models[name]
 
-    def _make_model(self, name: str, path: Path_) -> Model | None:
+    def _make_model(self, name: str, path: KeyPath) -> Model | None:
         spec = self.spec.models.get(name)
         if spec is None:
             what = f"no model is called {name!r}; {meant(name, self.spec.models)}"
@@ -164,7 +171,7 @@ class Builder:
         return None
 
     def competence(self) -> dict[str, float]:
-        """How good each voter was before, if the verdict names a record of it."""
+        """How often each voter was right before, if the verdict names a record of it."""
         given = self.spec.verdict.reputation
         if given is None:
             return {}
@@ -175,7 +182,7 @@ class Builder:
             return {}
 
     def entitled(self, society: Society, rights: Rights) -> Society:
-        """The society with the rights that its file gives."""
+        """The society with the rights that its file grants."""
         phases, verdict, structure = list(society.phases), society.verdict, society.structure
         if rights.know:
             structure = Knowing(base=structure, of=rights.of)
@@ -205,7 +212,7 @@ class Builder:
 
     def structure(self) -> StructureSpec:
         """Whose messages may reach whom."""
-        path: Path_ = ("structure",)
+        path: KeyPath = ("structure",)
         try:
             shape = shape_of(self.spec.structure)
         except UsageError as error:
@@ -214,16 +221,21 @@ class Builder:
         try:
             return shape.made()
         except ValidationError as error:
-            self.faults.extend(faults(error, self.source, (*path, shape.name), {(): shape.spec}))
+            alone = isinstance(shape.options, list)  # the list of `edges`, which then is no key of the file
+            within = path if alone else (*path, shape.name)
+            self.faults.extend(faults(error, self.source, within, {(): shape.spec}))
             return Democracy()
 
     def rule(self) -> Rule:
-        """What counts the votes."""
+        """The rule that counts the votes."""
         spec = self.spec.verdict
-        path: Path_ = ("verdict",)
+        path: KeyPath = ("verdict",)
         try:
             factory = plugins.load("rules", spec.rule)
-            return factory(**bind(factory, spec.model_extra or {}, self.source, path))
+            rule: object = factory(**bind(factory, spec.model_extra or {}, self.source, path))
+            if callable(rule):
+                return cast("Rule", rule)
+            self._blame((*path, "rule"), UsageError(f"{spec.rule!r} (of rules) makes no rule, but {rule!r}"))
         except ConfigError as error:
             self.faults.extend(error.faults)
         except Exception as error:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""Forms that choose: one option, all that are acceptable, an order, or scores."""
+"""Forms over options: choosing one, approving of some, ranking or scoring them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from nlsom.reading.mention import find_labels
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An answer read from a text: None where none could be read; `why` says how, or why not."""
+    """What was read from a text.
+
+    Attributes:
+        answer: The answer; None if none could be read.
+        why: How it was found, or why not.
+        ballot: The vote, for forms that are votes.
+    """
 
     answer: str | None
     why: str
@@ -27,7 +33,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a model server may be told, so that the reply cannot miss the form. One field is set."""
+    """What holds a model server's reply to a form. Exactly one field is set."""
 
     choice: tuple[str, ...] | None = None
     regex: str | None = None
@@ -36,20 +42,20 @@ class Constraint:
 
 
 def labels_for(options: Sequence[str]) -> tuple[str, ...]:
-    """What options are called in a prompt: letters, or numbers from 1 where there are more than 26."""
+    """The labels of options in a prompt: letters, or numbers from 1 where there are more than 26."""
     if len(options) <= 26:
         return tuple(string.ascii_uppercase[: len(options)])
     return tuple(str(n + 1) for n in range(len(options)))
 
 
 def _listed(options: Sequence[str]) -> str:
-    """Options with their labels, each on one line: members may have worded them, and nobody may forge one."""
+    """Options with labels, one per line each: nobody who words an option may forge another."""
     pairs = zip(labels_for(options), options, strict=True)
     return "Options:\n" + "\n".join(f"{label}. {' '.join(option.split())}" for label, option in pairs)
 
 
 def _literal(text: str) -> str:
-    """A text as a regular expression; unlike `re.escape`, blanks stay blanks, which all engines read."""
+    """A text as a regular expression. Unlike with `re.escape`, blanks stay blanks, as some engines need."""
     return re.sub(r"[\\.^$*+?{}\[\]|()/]", r"\\\g<0>", text)
 
 
@@ -57,11 +63,11 @@ _REFUSES = re.compile(
     r"\b(?:not|no|nor|neither|never|none|except|without|but|reject\w*|exclud\w*|wrong|incorrect)\b|n't\b",
     re.I,
 )
-"""Words with which a text that lists what is accepted may name what is not."""
+"""Words by which a list of accepted options may name one that is not accepted."""
 
 
 def _tokens(labels: Sequence[str]) -> int:
-    """Room for so many labels with separators, in tokens."""
+    """Tokens that labels with their separators take, at most."""
     return sum(4 + len(label) // 3 for label in labels)
 
 
@@ -70,8 +76,8 @@ class _OptionsForm(Frozen):
 
     Attributes:
         options: What there is to choose from.
-        named: The options are names of members whose proposals were heard: they are called by name, and a
-            long list of them is not repeated.
+        named: Whether the options are names of members who made proposals. They are then their own labels,
+            and a long list of them is not repeated.
     """
 
     options: tuple[str, ...] = Field(min_length=1)
@@ -79,12 +85,12 @@ class _OptionsForm(Frozen):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the options are called in the prompt."""
+        """The labels of the options in the prompt."""
         return self.options if self.named else labels_for(self.options)
 
     @property
     def noun(self) -> str:
-        """What a label is."""
+        """What a label is called in the prompt."""
         return "name" if self.named else "letter" if len(self.options) <= 26 else "number"
 
     def listed(self) -> str:
@@ -96,9 +102,9 @@ class _OptionsForm(Frozen):
         return f"Options: {', '.join(' '.join(option.split()) for option in self.options)}."
 
     def found(self, text: str) -> list[str]:
-        """The options whose labels stand in a cleaned text, in order, each once.
+        """The options whose labels a cleaned text names, in order, each once.
 
-        Among other words, the article "A" and the pronoun "I" are no labels.
+        In a text with other words, the article "A" and the pronoun "I" do not count as labels.
         """
         labels = dict(zip(self.labels, self.options, strict=True))
         any_label = self.any_label()
@@ -109,26 +115,26 @@ class _OptionsForm(Frozen):
         return list(dict.fromkeys(self.options[one.at] for one in sure))
 
     def cleaned(self, text: str) -> str:
-        """A reply without its dress; where names are looked for, as it is: they may look like dress."""
+        """A reply without markup. One that names members is left alone: a name may look like markup."""
         return text if self.named else clean(text)
 
     def any_label(self) -> str:
-        """A regular expression for one label that stands as a word."""
+        """A regular expression for any label that stands as a word of its own."""
         return rf"(?<!\w)(?:{'|'.join(map(_literal, sorted(self.labels, key=len, reverse=True)))})(?!\w)"
 
     def pattern(self) -> str:
-        """A regular expression for one label."""
+        """A regular expression for any label."""
         return "|".join(map(_literal, self.labels))
 
 
 class ChoiceForm(_OptionsForm):
-    """One of some options, by letter, by number where there are more than 26, or by name."""
+    """One option: by letter, by number where there are more than 26, or by name."""
 
     kind: Literal["choice"] = "choice"
 
     @property
     def max_tokens(self) -> int:
-        """A letter is one token, a number up to three; a little room for servers without constraints."""
+        """A letter is one token, a number up to three; some room is left for servers without constraints."""
         return 8 + (max(map(len, self.options)) // 2 if self.named else 0)
 
     def instruct(self) -> str:
@@ -140,7 +146,7 @@ class ChoiceForm(_OptionsForm):
         return Constraint(choice=self.labels)
 
     def read(self, text: str) -> Reading:
-        """Finds the one option that the text names; names of members as they are spelt."""
+        """Finds the one option that the text names; members have to be named exactly."""
         if self.named:
             found = self.found(text)
             if len(found) != 1:
@@ -153,13 +159,13 @@ class ChoiceForm(_OptionsForm):
 
 
 class ApprovalForm(_OptionsForm):
-    """Every option that is acceptable, by label, separated by commas; or `none`."""
+    """All acceptable options by label, separated by commas; or `none`."""
 
     kind: Literal["approval"] = "approval"
 
     @property
     def max_tokens(self) -> int:
-        """Two or three tokens an option; a name takes more."""
+        """Two or three tokens per option; a name takes more."""
         return _tokens(self.labels) + 8
 
     def instruct(self) -> str:
@@ -171,12 +177,12 @@ class ApprovalForm(_OptionsForm):
         )
 
     def constraint(self) -> Constraint | None:
-        """Labels with commas between; that none comes twice does not matter."""
+        """Labels separated by commas; a repeated one does no harm."""
         label = self.pattern()
         return Constraint(regex=f"none|({label})(, ({label})){{0,{len(self.options) - 1}}}")
 
     def read(self, text: str) -> Reading:
-        """Reads labels; a plain `none` approves of nothing, and anything else is no ballot."""
+        """Reads labels. A plain `none` approves of nothing; a text without labels is not a ballot."""
         text = self.cleaned(text)
         found = self.found(text)
         if not found and text.strip().strip(".").casefold() != "none":
@@ -194,7 +200,7 @@ class RankingForm(_OptionsForm):
 
     @property
     def max_tokens(self) -> int:
-        """Two or three tokens an option; a name takes more."""
+        """Two or three tokens per option; a name takes more."""
         return _tokens(self.labels) + 8
 
     def instruct(self) -> str:
@@ -203,7 +209,7 @@ class RankingForm(_OptionsForm):
         return f"{self.listed()}\nRank all options from best to worst, like {example}. Write nothing else."
 
     def constraint(self) -> Constraint | None:
-        """Of up to four options each order there is; of more, as many labels, whose first places count."""
+        """Every order of up to four options; for more, as many labels, of which repetitions are ignored."""
         if len(self.options) <= 4:
             orders = itertools.permutations(map(_literal, self.labels))
             return Constraint(regex="|".join(map(" > ".join, orders)))
@@ -211,9 +217,9 @@ class RankingForm(_OptionsForm):
         return Constraint(regex=f"({label})( > ({label})){{{len(self.options) - 1}}}")
 
     def read(self, text: str) -> Reading:
-        """Reads labels in order; the first place of each counts, and what is left out is tied for last.
+        """Reads labels in order. The first place of each counts; options left out are tied for last.
 
-        Of a longer text the last ranking that is written with `>` counts.
+        In a longer text, the last ranking written with `>` counts.
         """
         text = self.cleaned(text)
         chain = rf"{self.any_label()}(?:\W{{0,8}}[>=≻→]\W{{0,8}}{self.any_label()})+"
@@ -233,7 +239,7 @@ class ScoresForm(_OptionsForm):
 
     @property
     def max_tokens(self) -> int:
-        """A label, a sign, a number and a separator an option."""
+        """For each option a label, a sign, a number and a separator."""
         return _tokens(self.labels) + 3 * len(self.options) + 8
 
     def instruct(self) -> str:
@@ -248,7 +254,7 @@ class ScoresForm(_OptionsForm):
         return Constraint(regex=", ".join(f"{_literal(label)}=[0-9]{{1,3}}" for label in self.labels))
 
     def read(self, text: str) -> Reading:
-        """Reads `A=7` or `A: 7`; every score has to be on the scale."""
+        """Reads `A=7` or `A: 7`; a score outside the scale makes the whole reply unreadable."""
         labels = dict(zip(self.labels, self.options, strict=True))
         scores: dict[str, float] = {}
         score = rf"(?<!\w)({self.pattern()})\s*[=:]\s*(-?\d+(?:\.\d+)?)"

@@ -1,4 +1,4 @@
-"""From a society's declarations to its program: everything checked, and every fault told at once."""
+"""From a society's declarations to its program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nlsom.verdict import SettlingRule
 
 
 class Compiler:
-    """Checks a society's declarations and binds them; tells all faults at once."""
+    """Checks a society's declarations and binds them to its members; reports all faults at once."""
 
     def __init__(self, society: Blueprint) -> None:
         self._society = society
@@ -26,10 +26,10 @@ class Compiler:
         self._where: dict[str, str] = {}
 
     def program(self) -> Program:
-        """The society's program.
+        """Makes the program.
 
         Raises:
-            ConfigError: Something is wrong with its declarations; `where` is the dotted path in its file.
+            ConfigError: Declarations are faulty; `where` of each fault is the dotted path in the file.
         """
         society = self._society
         self._check_members()
@@ -68,6 +68,12 @@ class Compiler:
     def _check_members(self) -> None:
         if not self._members:
             self._fault("members", "a society needs at least one member")
+        for seat in self._society.seats:
+            if isinstance(seat.agent, type) or not callable(getattr(seat.agent, "speak", None)):
+                told = "its agent is no object with a method `speak`"
+                self._fault(f"members.{seat.member.name}", f"{told}, but {seat.agent!r}")
+            if seat.limit is not None and seat.limit < 1:
+                self._fault(f"members.{seat.member.name}.limit", f"at least 1, not {seat.limit}")
         seen: set[str] = set()
         groups = self._society.groups
         for member in self._members:
@@ -143,7 +149,7 @@ class Compiler:
         labels = [step.ask.label for step in flat]
         over = by.over or ("ballot" if "ballot" in labels else labels[-1] if labels else "ballot")
         if over not in labels:
-            self._fault("verdict.over", f"no phase is labelled {over!r}; there are {', '.join(labels)}")
+            self._fault("verdict.over", f"no phase is labelled {over!r}; there are {_names({*labels})}")
         asked = {at for step in flat if step.ask.label == over for at in step.who}
         of = self._select(by.of, "verdict.of") if by.of is not None else tuple(sorted(asked))
         if never := [self._members[at].name for at in of if at not in asked]:
@@ -163,7 +169,7 @@ class Compiler:
         return Decision(by.rule, by.name, over, of, by.tie_break, next(iter(proposals), None), competence)
 
     def _check_hearing(self, steps: Sequence[Step | Rounds]) -> None:
-        """A label that nobody who is asked could ever hear is a slip of the pen."""
+        """Reports labels that none of those asked could ever hear: they are typing errors."""
         flat = flatten(steps)
         senders: dict[str, set[int]] = {}
         for step in flat:

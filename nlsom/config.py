@@ -1,7 +1,8 @@
-"""Society files: a name, a path or a mapping in; a `Society` out. Reads and checks, opens nothing."""
+"""Loads societies: from a name, a path or a mapping to a `Society`. Reads and checks, opens nothing."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -17,7 +18,7 @@ from nlsom.media import MediaStore
 from nlsom.model.contract import Model
 from nlsom.nesting import beside, within
 from nlsom.society import Reach, Society
-from nlsom.source import Path_, Source, Tree, number, plain, read, read_file
+from nlsom.source import KeyPath, Source, Tree, number, plain, read, read_file
 from nlsom.spec import in_file_order, read_spec
 from nlsom.template import Templates
 from nlsom.trace.contract import Trace
@@ -34,7 +35,7 @@ def shipped() -> dict[str, Traversable]:
 
 
 def _packages() -> tuple[list[Traversable], list[NlsomError]]:
-    """The installed packages of societies, and why others are none: a broken one hurts no other."""
+    """The installed packages of societies, and the errors of those that are broken."""
     had, faults = plugins.sound("societies")
     return [files(package) for package in had.values()], faults
 
@@ -54,22 +55,24 @@ def load(
     """Reads a society.
 
     Args:
-        society: The name of an installed society, the path of a file, or a mapping of the same shape.
-        overrides: `dotted.key=value`, each replacing what the file says there.
-        models: By key of `models`: `URL[#MODEL]` of a server, `profile:NAME` of one that nlsom started, or
-            the name of an embedded model.
-        trace: Where outcomes are kept.
-        bus: What carries its turns, or makes what does, instead of a bus within this process.
-        media: Where its pictures live.
+        society: Name of an installed society, path of a file, or a mapping of the same shape.
+        overrides: `dotted.key=value`; each replaces what the file says there.
+        models: For keys of `models` in the file: `URL[#MODEL]` of a server, `profile:NAME` of one that nlsom
+            started, or the name of an embedded model.
+        trace: Where outcomes are kept; None keeps them nowhere.
+        bus: What carries the turns, or a function that makes it; None for a bus within this process.
+        media: Where pictures live; None for a new store in memory.
         retry_failed: Whether members that abstained in an earlier run are asked again.
-        prompts: Prompts by name that come before those of all folders.
-        shared: Models by what they are, for societies that are opened together: those that are there are
-            used, those that are made are added.
+        prompts: Prompts by name; they take precedence over those in folders.
+        shared: Models of societies that will be opened together. Models found here are used, and new ones
+            are added.
 
     Raises:
-        ConfigError: The file is faulty: everything that is wrong, each with file, line and column.
+        ConfigError: The file is faulty. Lists everything that is wrong, with file, line and column.
         UsageError: There is no such society.
     """
+    if isinstance(overrides, str):
+        raise UsageError(f"overrides={overrides!r}: give a list")
     source, folder, known_as = _find(society)
     for override in overrides:
         key, equals, value = override.partition("=")
@@ -117,12 +120,12 @@ def load(
     return made
 
 
-def _path(dotted: str) -> Path_:
+def _path(dotted: str) -> KeyPath:
     return tuple(step if (at := number(step)) is None else at for step in dotted.split("."))
 
 
 def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | None, str]:
-    """The source, the folder of its file, and what tells the society from others."""
+    """The source, the folder of its file, and what distinguishes the society from others."""
     if isinstance(society, Mapping):
         return plain(society), None, f"mapping {id(society)}"
     path = Path(society)
@@ -133,17 +136,18 @@ def _find(society: str | Path | Mapping[str, object]) -> tuple[Source, Path | No
     if society in known:
         return read(known[society].read_text(encoding="utf-8"), f"{society}.yaml"), None, society
     broken = "".join(f" ({fault})" for fault in _packages()[1])
-    raise UsageError(
-        f"no society is called {society!r}; {meant(society, known)} (a file needs its ending: {society}.yaml)"
-        f"{broken}"
-    )
+    if os.path.isfile(beside(Path(f"{society}.yaml"))):  # never an error, whatever the name
+        told = f"did you mean the file {society}.yaml?"
+    else:
+        told = f"{meant(society, known)} (a file needs its ending: {society}.yaml)"
+    raise UsageError(f"no society is called {society!r}; {told}{broken}")
 
 
 def read_value(text: str, told: str) -> Tree:
-    """A value as a society file has it: `a` is text, `[a, b]` a list.
+    """Reads a value as in a society file: `a` is text, `[a, b]` a list.
 
     Raises:
-        ConfigError: It is no YAML, or more than a value; `told` says where it stands.
+        ConfigError: It is not YAML, or more than one value; `told` names its place.
     """
     tree = read(f"value: {text}", told).tree
     if len(tree) > 1:
@@ -152,7 +156,7 @@ def read_value(text: str, told: str) -> Tree:
 
 
 _ADDRESS = re.compile(r"(localhost|\d+(\.\d+){3})([:/#]|$)|[\w.-]+:\d{1,5}([/#]|$)|\[[\da-f:]+\]", re.I)
-"""How the address of a server begins that lacks its `http://`; no embedded model is called so."""
+"""How a server's address without `http://` begins; no embedded model has such a name."""
 
 
 def _give_model(source: Source, name: str, where: str) -> None:

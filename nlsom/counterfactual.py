@@ -1,7 +1,7 @@
-"""What if: a stored mindstorm again, with a member less, another rule, or fewer rounds.
+"""What if: a stored mindstorm again, without some members, by another rule, or with fewer rounds.
 
-The same program runs over the same trace. A turn whose key is stored has its reply already; for all others
-somebody would have to be asked. `ClosedBook` is the bus for those who only want to know whom.
+The changed program runs over the same trace. Turns whose keys are stored have their replies already; for the
+others, members would have to be asked. `ClosedBook` is a bus that only finds out which turns those are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from nlsom import plugins
 from nlsom.bus import MemoryBus
 from nlsom.config import load
-from nlsom.errors import BusClosed, UsageError
+from nlsom.errors import BusClosed, ConfigError, Fault, UsageError
 from nlsom.event import Abstained, Event, Spoke
 from nlsom.media import MediaStore
 from nlsom.message import Frozen, Said
@@ -28,12 +28,12 @@ from nlsom.turn import Turn
 
 
 class Built(Frozen):
-    """What it takes to build a society again.
+    """All that is needed to build a society again.
 
     Attributes:
         society: Its file, with all overrides.
-        prompts: The prompts that it names.
-        identities: What each member's replies depended on, by its name.
+        prompts: The prompts that it uses, by name.
+        identities: Identity of each member's agent, by the member's name.
     """
 
     society: dict[str, Any]
@@ -45,7 +45,7 @@ def built_from(header: Header) -> Built:
     """What the society of a stored mindstorm was built from.
 
     Raises:
-        UsageError: The trace does not hold it.
+        UsageError: The trace does not hold it: the society was made in Python.
     """
     if not header.built:
         raise UsageError(
@@ -69,21 +69,26 @@ def vary(
     rounds: int | None = None,
     media: MediaStore | None = None,
 ) -> Society:
-    """The society of a stored mindstorm, changed. It is not open yet.
+    """Builds the society of a stored mindstorm with changes. It is not open yet.
 
     Args:
         header: The mindstorm.
-        without: Members who are to be absent. Seeds depend on names, so nobody else's turns shift.
+        without: Members to leave out. Seeds depend on names, so the turns of the others stay the same.
         rule: Another rule for the verdict.
-        rounds: How often every `repeat` runs at most.
+        rounds: Most rounds of every `repeat`.
         media: Where its pictures are.
 
     Raises:
-        UsageError: There is no such member or rule, or nothing is repeated.
-        UsageError: Today's nlsom makes another society of what the trace holds.
+        UsageError: There is no such member or rule, nothing is repeated, or this version of nlsom builds a
+            different society from what the trace holds.
+        ConfigError: The society cannot be made here: a plugin, or a file that it names, is not found.
     """
     built = built_from(header)
-    same = load(built.society, prompts=built.prompts)
+    try:
+        same = load(built.society, prompts=built.prompts)
+    except ConfigError as error:
+        told = "it is made again from the trace; what its file names by a path is looked for from here"
+        raise ConfigError([*error.faults, Fault(f"society {header.society!r}", told)]) from None
     names = same.program.names
     asked = replace(same.program, identities=tuple(built.identities.get(name, "") for name in names))
     if asked.digest != header.digest:
@@ -107,11 +112,11 @@ def vary(
 
 
 def leave_out(society: Society, absent: Sequence[str]) -> Society:
-    """The society without some members. Who is asked for, and is absent, is not asked.
+    """The society without some members. Phases that ask for them do without.
 
     Raises:
         UsageError: There is no such member, or nobody is left.
-        ConfigError: The structure cannot be without it.
+        ConfigError: The structure needs one of them.
     """
     known = society.program.names
     if unknown := [name for name in absent if name not in known]:
@@ -126,7 +131,7 @@ def leave_out(society: Society, absent: Sequence[str]) -> Society:
     seats = [society.seats[at] for at in stay]
     there = {seat.member.name for seat in seats} | {seat.member.role for seat in seats}
     for seat in society.seats:
-        # A phase or a verdict may name who is absent; it then asks, or counts, nobody.
+        # A phase or the verdict may name an absent member; its name then selects nobody.
         for name in (seat.member.name, seat.member.role):
             if name not in there:
                 groups.setdefault(name, ())
@@ -134,11 +139,11 @@ def leave_out(society: Society, absent: Sequence[str]) -> Society:
 
 
 class ClosedBook(MemoryBus):
-    """A bus on which nobody can be asked: notes who would have been, and ends the mindstorm.
+    """A bus on which nobody can be asked: it notes which turns would be, and ends the mindstorm.
 
     Attributes:
         missing: The turns of the first phase that has turns without a stored outcome.
-        known: How many turns had one.
+        known: How many turns had a stored outcome.
     """
 
     def __init__(self, identities: Mapping[str, str]) -> None:
@@ -155,7 +160,7 @@ class ClosedBook(MemoryBus):
         """Notes the turn.
 
         Raises:
-            BusClosed: Always, once the other turns of its phase have been noted too.
+            BusClosed: Always, after the other turns of its phase have been noted.
         """
         self.missing.append(turn)
         # The turns of a phase are started together: each comes here before any of them goes on.
@@ -164,23 +169,23 @@ class ClosedBook(MemoryBus):
 
     @property
     def observed(self) -> bool:
-        """Always: events tell what is known."""
+        """Always true: events tell which outcomes are known."""
         return True
 
     def publish(self, event: Event) -> None:
-        """Counts outcomes that are known, and hands the event on."""
+        """Counts known outcomes, and passes the event on."""
         if isinstance(event, Spoke | Abstained):
             self.known += 1
         super().publish(event)
 
 
 class Borrowed:
-    """A trace as another mindstorm of the same society sees it: what failed there counts as failed here.
+    """A trace for a variant of a stored mindstorm: turns that failed there count as failed here too.
 
     Args:
-        trace: Where replies are found and, if it is written, kept.
+        trace: Where replies are found and, if `write` is set, kept.
         of: The records of the stored mindstorm.
-        write: Whether outcomes are kept; otherwise the trace may be open for reading only.
+        write: Whether outcomes are kept; if not, the trace may be read-only.
     """
 
     def __init__(self, trace: Trace, of: Sequence[Record], *, write: bool) -> None:
@@ -199,7 +204,7 @@ class Borrowed:
         return await self._trace.find(keys)
 
     def append(self, record: Record) -> None:
-        """Appends a record, if the trace is written."""
+        """Appends a record, if `write` is set."""
         if self._write:
             self._trace.append(record)
 

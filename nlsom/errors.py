@@ -6,21 +6,21 @@ exits with the class's `exit_code`.
     NlsomError
     ├── UsageError (2)            what the caller gave cannot be used
     │   ├── ConfigError           a society file: all its faults at once
-    │   ├── MediaError            a picture or file that the gate does not let in
+    │   ├── MediaError            a picture or file that the gate refuses
     │   └── PluginError           no plugin of that name
-    ├── Unavailable (4)           something that is needed cannot be had just now
+    ├── Unavailable (4)           something that is needed is not available at present
     │   ├── ExtraMissing          an optional dependency is not installed
     │   ├── ModelUnavailable      a model or its server cannot be reached or loaded
     │   ├── BusClosed             the bus was closed while a request waited on it
-    │   └── WorkerLost            the worker that answered for a member is gone, and no other hosts it
+    │   └── WorkerLost            the worker that hosted a member is gone, and no other hosts it
     ├── ModelError                a model answered with an error of its own
     │   └── PromptTooLong         the prompt does not fit the model's context
     ├── AgentFailed               an agent raised an error of its own, elsewhere
-    ├── WorkerRefused             a worker's society, agent or version is not the caller's
+    ├── WorkerRefused             a worker's society, agent or version differs from the caller's
     ├── UnknownAddress            no agent is hosted at that address
     ├── DeadlineExceeded          a turn was not answered in time
     ├── TraceError                the trace cannot be read or written
-    │   └── TraceRefused (2)      the file that was named is no trace, or cannot be opened
+    │   └── TraceRefused (2)      a file is not a trace, is missing, or cannot be opened
     └── NoVerdict (3)             the mindstorm stopped without a verdict
         └── MemberFailed          a member failed and the file says `on_error: raise`
 """
@@ -30,9 +30,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-_LONGEST = 2000  # characters of a cause
-_SHOWN = 40  # names in a message
+_LONGEST = 2000  # characters of a message that are shown
+_SHOWN = 40  # names that a hint lists
 
 
 class NlsomError(Exception):
@@ -40,17 +41,32 @@ class NlsomError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is: what `__init__` makes the message of is gone by then."""
+        return _as_it_was, (type(self), self.args, vars(self))
+
+
+def _as_it_was(kind: type[NlsomError], args: tuple[Any, ...], state: dict[str, Any]) -> NlsomError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
+
 
 def words_of(error: BaseException) -> str:
-    """What an error says of itself; nothing, if that fails too: it is the agent's own code like all of it."""
+    """The message of an error; "" if making it fails, since it may be an agent's code."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001
         return ""
 
 
+def reason_of(error: Exception) -> str:
+    """The message of a library's error, or its class if it has none."""
+    return str(error) or type(error).__name__
+
+
 def cause_of(error: BaseException) -> str:
-    """Why something failed: the error's class, and what it says of itself; some say whole web pages."""
+    """Class and message of an error, shortened: some messages are whole web pages."""
     told = words_of(error)
     if len(told) > _LONGEST:
         told = f"{told[:_LONGEST]}… ({len(told):,} characters)"
@@ -58,7 +74,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """What a name that is not known may have meant: the nearest that there is, else all that there are."""
+    """A hint for an unknown name: the known name most like it, else all known names."""
     names = list(known)
     if near := difflib.get_close_matches(name, names, 1):
         return f"did you mean {near[0]!r}?"
@@ -78,7 +94,7 @@ class Fault:
 
     Attributes:
         where: `file:line:column`, or a dotted path where there is no file.
-        what: What is wrong and, where it can be told, what was probably meant.
+        what: What is wrong and, where possible, what was probably meant.
     """
 
     where: str
@@ -97,7 +113,7 @@ class ConfigError(UsageError):
 
 
 class MediaError(UsageError):
-    """A picture or file that the media gate does not let in."""
+    """A picture or file that the media gate refuses."""
 
 
 class PluginError(UsageError):
@@ -105,7 +121,7 @@ class PluginError(UsageError):
 
 
 class Unavailable(NlsomError):
-    """Something that is needed cannot be had just now; trying again later may help."""
+    """Something that is needed is not available at the moment; trying again later may help."""
 
     exit_code = 4
 
@@ -126,15 +142,15 @@ class BusClosed(Unavailable):
 
 
 class WorkerLost(Unavailable):
-    """The worker that answered for a member is gone, and no other hosts the member."""
+    """The worker that hosted a member is gone, and no other hosts it."""
 
 
 class AgentFailed(NlsomError):
-    """An agent raised an error of its own elsewhere; its class is named as it was there."""
+    """An agent in another process raised an error of its own; the class is named as it was there."""
 
 
 class WorkerRefused(NlsomError):
-    """A worker does not take a turn: its society, agent or version is not the caller's."""
+    """A worker refuses a turn: its society, agent or version differs from the caller's."""
 
 
 class ModelError(NlsomError):
@@ -172,7 +188,7 @@ class TraceError(NlsomError):
 
 
 class TraceRefused(TraceError):
-    """The file that was named as a trace is none, is absent or damaged, or cannot be opened."""
+    """A file is not a trace, does not exist, is damaged, or cannot be opened."""
 
     exit_code = UsageError.exit_code
 

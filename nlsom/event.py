@@ -1,4 +1,4 @@
-"""Events: what can be watched of a mindstorm. Observation only; nothing in a society depends on them."""
+"""Events: what observers see of a mindstorm. Nothing in a society depends on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ class _Event(Frozen):
 
 
 class Started(_Event):
-    """The mindstorm begins, or goes on where an earlier run of it stopped."""
+    """The mindstorm begins, or continues where an earlier run of it stopped.
+
+    Attributes:
+        society: Name of the society.
+        members: Names of the members, in declaration order.
+        task: What is asked.
+        seed: The run's seed.
+    """
 
     kind: Literal["started"] = "started"
     society: str
@@ -27,7 +34,16 @@ class Started(_Event):
 
 
 class Asked(_Event):
-    """A member is asked; not sent for a turn whose outcome is known already."""
+    """A member is asked. Not sent for turns whose outcome a trace knows already.
+
+    Attributes:
+        member: Name of the member.
+        phase: Name of the phase.
+        label: What the phase calls its messages.
+        round: How many times the phase has run, from 1.
+        key: Key of the turn, under which a person's answer is given (`nlsom.answers`).
+        ask: What the member is asked: the phase's prompt, rendered.
+    """
 
     kind: Literal["asked"] = "asked"
     member: str
@@ -39,7 +55,7 @@ class Asked(_Event):
 
 
 class Spoke(_Event):
-    """A member spoke; `again` says that the words were stored by an earlier run."""
+    """A member spoke; `again` is true if the words come from the trace of an earlier run."""
 
     kind: Literal["spoke"] = "spoke"
     message: Message
@@ -54,9 +70,14 @@ class Abstained(_Event):
 
 
 class RoundClosed(_Event):
-    """A phase is over: how many were asked, and how many of them replied.
+    """A phase is over.
 
-    Whom an early end left unasked are not among them; those that it cut off are.
+    Attributes:
+        phase: Name of the phase.
+        round: How many times it has run, from 1.
+        asked: How many members were asked; those cut off by an early end count, those never asked do not.
+        replied: How many of them replied.
+        usage: Spent by this run of the mindstorm so far.
     """
 
     kind: Literal["round_closed"] = "round_closed"
@@ -68,21 +89,21 @@ class RoundClosed(_Event):
 
 
 class Decided(_Event):
-    """The last event of a mindstorm that came to a verdict."""
+    """The last event of a mindstorm that reached a verdict."""
 
     kind: Literal["decided"] = "decided"
     verdict: Verdict
 
 
 class Stopped(_Event):
-    """The last event of a mindstorm that did not: an error, or it was cancelled."""
+    """The last event of a mindstorm that reached none: it failed or was cancelled."""
 
     kind: Literal["stopped"] = "stopped"
     reason: str
 
 
 def stopped_by(mindstorm: str, error: BaseException) -> Stopped:
-    """The last event of a mindstorm that ended with an error; cancelled, where it is no `Exception`."""
+    """The last event of a mindstorm that failed; cancelled, if the error is no `Exception`."""
     if not isinstance(error, Exception):
         return Stopped(mindstorm=mindstorm, reason="cancelled")
     reason = words_of(error) if isinstance(error, NlsomError) else cause_of(error)
@@ -90,7 +111,7 @@ def stopped_by(mindstorm: str, error: BaseException) -> Stopped:
 
 
 class Lagged(_Event):
-    """This observer was too slow and missed so many events; the society did not wait for it."""
+    """This observer was too slow and missed events; the society did not wait for it."""
 
     kind: Literal["lagged"] = "lagged"
     missed: int
@@ -100,3 +121,4 @@ Event = Annotated[
     Started | Asked | Spoke | Abstained | RoundClosed | Decided | Stopped | Lagged,
     Field(discriminator="kind"),
 ]
+"""Any event; `kind` tells which. The last of a mindstorm is a `Decided` or a `Stopped`."""

@@ -1,8 +1,8 @@
 """Forms: the shape an answer is wanted in.
 
-A form says four things about an answer: how to ask for it in words (`instruct`), what a server that
-constrains its output may be told (`constraint`), how long it may be (`max_tokens`), and how a text is read
-(`read`). Reading never guesses: what cannot be read has no answer, and says why.
+A form knows four things: how to ask for such an answer in words (`instruct`), what holds a server's output to
+it (`constraint`), how long it may be (`max_tokens`), and how to read one from a text (`read`). Reading never
+guesses: where no answer can be read, it says why.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nlsom.choosing import ApprovalForm, ChoiceForm, Constraint, RankingForm, Re
 from nlsom.message import Choice, Frozen
 from nlsom.reading import read_number, read_yes_no
 
-_STARTS = 200  # brackets of a text at which JSON may begin
+_STARTS = 200  # opening brackets of a text that are tried as the beginning of JSON
 
 
 class TextForm(Frozen):
-    """Free text; `short` asks for a word or a short phrase, as official VQA scores want it."""
+    """Free text; `short` asks for a word or a short phrase, as the VQA challenge scores it."""
 
     kind: Literal["text"] = "text"
     max_tokens: PositiveInt = 160
@@ -49,7 +49,7 @@ class YesNoForm(Frozen):
 
     @property
     def max_tokens(self) -> int:
-        """A word, and room for servers without constraints."""
+        """One word; some room is left for servers without constraints."""
         return 6
 
     def instruct(self) -> str:
@@ -57,11 +57,11 @@ class YesNoForm(Frozen):
         return "Answer yes or no only."
 
     def constraint(self) -> Constraint | None:
-        """The two words as models begin a reply: held to small letters they are less sure, and right less."""
+        """Capitalised, as models begin a reply: in lower case they are less sure, and less often right."""
         return Constraint(choice=("Yes", "No"))
 
     def read(self, text: str) -> Reading:
-        """Finds a yes or a no that the text says plainly."""
+        """Finds a plain yes or no."""
         answer, why = read_yes_no(text)
         return Reading(answer, why, Choice(choice=answer) if answer else None)
 
@@ -74,7 +74,7 @@ class NumberForm(Frozen):
 
     @property
     def max_tokens(self) -> int:
-        """Digits, and room for servers without constraints."""
+        """Digits; some room is left for servers without constraints."""
         return 16
 
     def instruct(self) -> str:
@@ -119,13 +119,13 @@ class JsonForm(Frozen):
 
 
 class GrammarForm(Frozen):
-    """A text of the language that a grammar describes: a formula, a query, a move.
+    """A text that follows a grammar: a formula, a query, a move.
 
-    Only servers that hold a reply to a grammar can be asked for it (vLLM, the embedded engine): nothing else
-    can tell whether a text follows it.
+    Needs a server that can hold a reply to a grammar (vLLM, the embedded engine): nlsom itself cannot check
+    whether a text follows one.
 
     Attributes:
-        grammar: In GBNF, one rule a line; the text is what the rule `root` describes.
+        grammar: In GBNF, one rule per line; the whole text matches the rule `root`.
     """
 
     kind: Literal["grammar"] = "grammar"
@@ -157,6 +157,7 @@ Form = Annotated[
     | GrammarForm,
     Field(discriminator="kind"),
 ]
+"""Any form; `kind` tells which."""
 
 __all__ = [
     "ApprovalForm",

@@ -1,4 +1,4 @@
-"""Where everything that was fetched is kept, so that deleting one folder undoes it."""
+"""The one folder for everything that is downloaded; deleting it undoes that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def home() -> Path:
-    """The folder of everything cached: `NLSOM_HOME`, else `nlsom` in the user's cache folder."""
+    """`NLSOM_HOME` if it is set, else `nlsom` in the user's cache folder."""
     if chosen := os.environ.get("NLSOM_HOME"):
         return Path(chosen).expanduser()
     if sys.platform == "darwin":

@@ -1,4 +1,4 @@
-"""What a mindstorm tells its trace, and finds there when it is taken up again."""
+"""What a mindstorm writes to its trace, and finds there when it is resumed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from nlsom.verdict import Verdict
 
 
 class Closing(Frozen):
-    """That a phase ended early.
+    """The early end of a phase, as the trace keeps it.
 
     Attributes:
-        reason: Why.
-        asked: How many had been asked by then, where members are asked in turn.
-        in_flight: Calls of members that were cut off after they had been asked, by name.
-        counted: Who counted, for those who read the trace.
+        reason: Why it ended.
+        asked: How many members had been asked, if they are asked in turn.
+        in_flight: Calls of models begun by members who were cut off, by name.
+        counted: Names of those whose replies counted; for readers of the trace.
     """
 
     reason: str
@@ -36,7 +36,7 @@ class Closing(Frozen):
 
 
 class Journal:
-    """A mindstorm's side of its trace. Without a trace it knows nothing and keeps nothing."""
+    """A mindstorm's view of its trace. Without a trace it knows nothing and keeps nothing."""
 
     def __init__(self, trace: Trace | None, mindstorm: str) -> None:
         self._trace, self._mindstorm = trace, mindstorm
@@ -53,7 +53,7 @@ class Journal:
         return self._trace is not None
 
     async def open(self, program: Program, task: Task, *, seed: int, built: str) -> None:
-        """Begins the mindstorm in the trace, or takes up what an earlier run left there.
+        """Begins the mindstorm in the trace, or resumes what an earlier run left there.
 
         Raises:
             TraceError: The trace cannot be read or written.
@@ -76,12 +76,12 @@ class Journal:
         self._opened = True
 
     def closing(self, phase: str, round: int, alone: str = "") -> Closing | None:
-        """How a phase was ended early in an earlier run; None if it was not.
+        """How a phase ended early in an earlier run; None if it did not.
 
         Args:
             phase: Its name.
             round: From 1.
-            alone: Who was asked, where members are asked in turn and that one's time was up.
+            alone: If members are asked in turn: the member whose own turn ended early; "" for the phase.
         """
         record = self._history.closed.get((phase, round, alone))
         if record is None:
@@ -91,12 +91,12 @@ class Journal:
     async def outcomes(
         self, turns: Iterable[Turn], *, failures: bool, elsewhere: bool
     ) -> Mapping[str, Record]:
-        """What came of turns in earlier runs, by key.
+        """Stored outcomes of turns, by key.
 
         Args:
             turns: The turns.
-            failures: Whether abstentions stand, or are to be asked again.
-            elsewhere: Whether replies that other mindstorms stored are taken too.
+            failures: Whether abstentions count as outcomes; if not, those turns are asked again.
+            elsewhere: Whether replies stored by other mindstorms count too.
 
         Raises:
             TraceError: The trace cannot be read.
@@ -117,7 +117,7 @@ class Journal:
         return known
 
     def _is_new(self, turn: Turn) -> bool:
-        """Whether a turn hears what was first said in this run: then nobody can have answered it."""
+        """Whether a turn hears something first said in this run: then no stored reply can exist for it."""
 
         def hears_news() -> bool:
             return any(message.digest in self._news for message in turn.heard.messages)
@@ -131,16 +131,16 @@ class Journal:
         return key in self._history.intents
 
     def holds(self, key: str) -> bool:
-        """Whether an outcome under this key is this mindstorm's own, not another's."""
+        """Whether this mindstorm itself has stored an outcome under this key."""
         return key in self._history.outcomes
 
     def note(self, message: Message) -> None:
-        """Takes note that a message is news: it was said in this run, for the first time."""
+        """Notes that a message was said for the first time in this run."""
         if self._trace is not None:
             self._news.add(message.digest)
 
     def tell(self, kind: Kind, turn: Turn, label: str, body: bytes = b"") -> None:
-        """Tells what came of a turn. Never waits; `durable` says when it is safe.
+        """Records the outcome of a turn. Never waits; `durable` does.
 
         Raises:
             TraceError: It cannot be written.
@@ -153,7 +153,7 @@ class Journal:
     def tell_closing(
         self, closing: Closing, phase: str, round: int, alone: str, counted: Iterable[str]
     ) -> None:
-        """Tells that a phase ended early, and who counted.
+        """Records that a phase ended early, and whose replies counted.
 
         Raises:
             TraceError: It cannot be written.
@@ -171,7 +171,7 @@ class Journal:
         self._trace.append(record)
 
     async def durable(self) -> None:
-        """Waits until all that was told is safe; a replay, which tells nothing, need not.
+        """Waits until all records are durable; returns at once in a replay, which records nothing.
 
         Raises:
             TraceError: It could not be written.
@@ -181,7 +181,7 @@ class Journal:
             await self._trace.durable()
 
     def write(self) -> None:
-        """Begins to make safe what was told, while the next phase runs."""
+        """Begins to make all records durable while the next phase runs."""
         if self._unsafe:
             self._wanted.clear()
             self._writing = asyncio.create_task(self._write())
@@ -193,7 +193,7 @@ class Journal:
         await self.durable()
 
     async def written(self) -> None:
-        """Waits until what was told before `write` is safe: so no more than two phases ever are not.
+        """Waits for what `write` began: so at most two phases are ever not durable.
 
         Raises:
             TraceError: It could not be written.
@@ -204,7 +204,7 @@ class Journal:
             await writing
 
     async def decide(self, verdict: Verdict) -> None:
-        """Tells the verdict. A replay that told nothing new comes to the one that is there already.
+        """Records the verdict, unless it is there already: a replay without new records reaches the same one.
 
         Raises:
             TraceError: It could not be written.
@@ -214,7 +214,7 @@ class Journal:
             await self.durable()
 
     async def leave(self) -> None:
-        """The mindstorm is over, for this run: whoever waits for it may take it up."""
+        """Ends this run's work on the mindstorm; whoever waits for it may resume it."""
         try:
             if self._writing is not None:
                 self._writing.cancel()

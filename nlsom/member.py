@@ -12,11 +12,11 @@ class Member:
     """A seat in a society.
 
     Attributes:
-        name: What the others call it; any printable text.
-        role: What it is in the society: organizer, leader, expert, critic, …
-        persona: Who it is to be, in plain words; put into the tail of its prompts.
-        id: The name in ASCII letters, digits, `_`, `-` and `.`, unique: for wires that allow nothing else.
-        part: Which share of pictures and evidence it is shown, from 0, and of how many; None is shown all.
+        name: What others call it; any printable text.
+        role: Its role in the society: organizer, leader, expert, critic, …
+        persona: Who it should be, in plain words; part of the tail of its prompts.
+        id: The name in ASCII letters, digits, `_`, `-` and `.` only; unique; made from `name` by default.
+        part: Which share of pictures and evidence it sees (from 0), and how many shares there are; None: all.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Member:
 
 
 def wire_id(name: str) -> str:
-    """A name as an identifier that any wire accepts; unchanged where it is one already."""
+    """A name as an identifier in plain ASCII; unchanged if it is one already."""
     if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         return name
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:40]

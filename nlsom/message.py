@@ -1,4 +1,4 @@
-"""What is said: parts, ballots, and the message that others hear. All values, all immutable."""
+"""What members say: parts, ballots, and the message that others hear. All are immutable values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Image(Frozen):
     """A picture by reference; its bytes live in a `nlsom.media.MediaStore`.
 
     Attributes:
-        sha256: Digest of the bytes in the store (hex).
+        sha256: SHA-256 of the bytes in the store (hex).
         media_type: `image/jpeg` or `image/png`.
         width: Pixels, after rotation by EXIF.
         height: Pixels, after rotation by EXIF.
-        source: Digest of the bytes as they were given (hex). Equal to `sha256` when the gate passed them
-            on untouched. Keys of turns are made from it, so another version of an image library, which
-            may encode other bytes, does not forget what was answered before.
+        source: SHA-256 of the bytes as they were given (hex); equal to `sha256` if the gate did not change
+            them. Keys of turns are made from it, so that stored answers are still found when another version
+            of an image library encodes the picture differently.
     """
 
     kind: Literal["image"] = "image"
@@ -43,7 +43,13 @@ class Image(Frozen):
 
 
 class File(Frozen):
-    """Any other file by reference: video, audio, a mesh."""
+    """Any other file by reference: video, audio, a mesh.
+
+    Attributes:
+        sha256: SHA-256 of its bytes (hex).
+        media_type: Such as `audio/wav`.
+        name: What people call it.
+    """
 
     kind: Literal["file"] = "file"
     sha256: str
@@ -52,14 +58,14 @@ class File(Frozen):
 
 
 class Data(Frozen):
-    """A value that programs read: boxes, scores, tool output."""
+    """A JSON value for programs to read: boxes, scores, tool output."""
 
     kind: Literal["data"] = "data"
     value: JsonValue
 
 
 def whole(text: str) -> str:
-    """Text that can be encoded: surrogates that belong together are joined, U+FFFD stands for others."""
+    """Text that can be encoded: surrogate pairs are joined, and lone surrogates become U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -74,14 +80,14 @@ class Choice(Frozen):
 
 
 class Approval(Frozen):
-    """A vote for every alternative that the voter accepts."""
+    """A vote for every alternative that the voter finds acceptable."""
 
     kind: Literal["approval"] = "approval"
     approved: tuple[str, ...]
 
 
 class Ranking(Frozen):
-    """Alternatives from best to worst; what is left out counts as tied for last."""
+    """Alternatives from best to worst; those left out are tied for last."""
 
     kind: Literal["ranking"] = "ranking"
     ranking: tuple[str, ...]
@@ -95,17 +101,18 @@ class Scores(Frozen):
 
 
 Ballot = Annotated[Choice | Approval | Ranking | Scores, Field(discriminator="kind")]
+"""Any vote; `kind` tells which."""
 
 
 class Usage(Frozen):
-    """What was spent.
+    """What something cost.
 
     Attributes:
         calls: Calls of a model.
         prompt_tokens: Tokens read.
-        cached_tokens: Of those, tokens found in a prefix cache; None where the engine does not say.
+        cached_tokens: Those of them found in a prefix cache; None if the engine does not say.
         completion_tokens: Tokens written.
-        seconds: Wall-clock seconds. Of a mindstorm: from start to end, not the sum over members.
+        seconds: Wall-clock seconds; for a mindstorm from start to end, not summed over members.
     """
 
     calls: NonNegativeInt = 0
@@ -137,12 +144,12 @@ class Said(Frozen):
     """What an agent returns for a turn.
 
     Attributes:
-        parts: The words, and any data beside them, in order.
-        answer: The answer these words come down to, where the turn asked for one.
-        ballot: The vote these words come down to, where the turn asked for one.
-        confidence: Between 0 and 1, where the agent can tell.
+        parts: The words and any other parts, in order.
+        answer: The answer in these words, if the turn asked for one.
+        ballot: The vote in these words, if the turn asked for one.
+        confidence: Between 0 and 1; None if the agent cannot tell.
         usage: What saying it cost.
-        why: Why there is no answer although one was asked for; None otherwise.
+        why: Why there is no answer although the turn asked for one; None otherwise.
     """
 
     parts: tuple[Part, ...] = ()
@@ -163,7 +170,7 @@ class Said(Frozen):
         data: JsonValue = None,
         usage: Usage = NO_USAGE,
     ) -> Self:
-        """Says `text`, with `data` for programs beside it."""
+        """Says `text`; `data`, if given, becomes a `Data` part after it."""
         parts: tuple[Part, ...] = (Text(text=text),)
         if data is not None:
             parts += (Data(value=data),)
@@ -176,15 +183,15 @@ class Said(Frozen):
 
 
 class Message(Frozen):
-    """What others hear: what was said, stamped by the scheduler. No member can forge a stamp.
+    """What others hear: what was said, stamped by the scheduler, so that no member can pose as another.
 
     Attributes:
         said: What the member said.
         sender: Name of the member.
-        label: What the phase called it (`as: answer`).
+        label: What the phase calls it (`as: answer`).
         phase: Name of the phase it was said in.
-        round: From 1, how many times that phase had run.
-        digest: SHA-256 (hex) over the turn's key and what was said.
+        round: How many times the phase has run, from 1.
+        digest: SHA-256 (hex) of the turn's key and what was said.
     """
 
     said: Said
@@ -201,5 +208,5 @@ class Message(Frozen):
 
 
 def digest_of(key: str, body: bytes) -> str:
-    """The digest of a message: over its turn's key, and what was said as it was serialised."""
+    """The digest of a message, from its turn's key and the JSON of what was said."""
     return hashlib.sha256(key.encode() + body).hexdigest()

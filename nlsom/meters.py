@@ -1,4 +1,4 @@
-"""What the turns of a superstep may spend of the mindstorm's budget, and what they spent."""
+"""What the turns of a superstep reserve of the mindstorm's budget, and what they use."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from nlsom.turn import Turn
 
 
 class Meters:
-    """A meter a turn, by the member's place.
+    """One meter per turn, by the member's place.
 
     Args:
-        budget: Of the mindstorm.
-        agents: Of the members.
-        cuts: Whether a turn may be cut off while others count: then its calls are counted as they begin.
+        budget: The mindstorm's.
+        agents: The members' agents, by place.
+        cuts: Whether turns may be cut off; their calls are then counted as they begin.
 
     Attributes:
-        limited: Whether there is anything to reserve: nothing has to be, of a budget without limits.
+        limited: Whether the budget has a limit; if not, nothing needs to be reserved.
     """
 
     def __init__(self, budget: Budget, agents: Sequence[Agent], *, cuts: bool) -> None:
@@ -29,10 +29,10 @@ class Meters:
         self._calls: dict[int, Calls] = {}
 
     def price(self, at: int, turn: Turn) -> Cost:
-        """The most that a turn can cost.
+        """The most that a turn can cost, as its agent says.
 
         Raises:
-            Exception: Whatever the agent raises: it is the agent's own code, as much as what it says.
+            Exception: Whatever the agent raises.
         """
         agent = self._agents[at]
         if not isinstance(agent, Priced):
@@ -42,26 +42,41 @@ class Meters:
             raise TypeError(f"the agent's cost is {type(cost).__name__}, not Cost")
         return cost
 
-    def reserve(self, at: int, cost: Cost) -> None:
-        """Takes from the budget what a turn can cost.
+    def reserve(self, at: int, turn: Turn, cut: str | None) -> str | None:
+        """Takes from the budget what a turn can cost at most.
 
-        What a nested society takes while the turn runs goes through the turn's meter as well, so that in the
-        end exactly what the turn used is taken, and nothing twice.
+        A nested society that runs in the turn draws on the same meter, so that in the end exactly what the
+        turn used has been taken, and nothing twice.
+
+        Args:
+            at: The member's place.
+            turn: Its turn.
+            cut: The limit that has been reached already; it refuses every turn that can cost anything.
+
+        Returns:
+            The limit that refuses the turn, of which nothing is taken then; None if it is reserved.
+
+        Raises:
+            Exception: Whatever the agent raises when it is asked for the cost.
         """
-        meter = self._reserved[at] = Budget(parent=self._budget)
-        meter.take(cost)
+        cost = self.price(at, turn)
+        limit = None if cost == Cost() else cut or self._budget.refuses(cost)
+        if limit is None:
+            meter = self._reserved[at] = Budget(parent=self._budget)
+            meter.take(cost)
+        return limit
 
     def take_again(self, at: int, turn: Turn) -> None:
-        """Takes what an earlier run reserved for a turn of which it heard nothing that tells its cost."""
+        """Takes what an earlier run reserved for a turn without a reply, whose actual cost is unknown."""
         if self.limited:
             try:
                 cost = self.price(at, turn)
             except Exception:  # noqa: BLE001
-                return  # Then the turn was never begun: the abstention says why.
+                return  # The earlier run could not price it either, so it never began the turn.
             self._budget.take(cost)
 
     def begin(self, at: int) -> None:
-        """A turn begins, in the task that runs now: what is called and spent there is the turn's."""
+        """A turn begins in the current task: what is called and spent in this task counts for the turn."""
         if self._cuts:
             calls = self._calls[at] = Calls(parent=calling.get())
             calling.set(calls)
@@ -74,9 +89,9 @@ class Meters:
             self._reserved[at].settle(used)
 
     def in_flight(self, at: int) -> int | None:
-        """The calls that a turn which was cut off had begun; None if it had not come to the first."""
+        """The calls begun by a turn that was cut off; None if it had not begun any."""
         calls = self._calls.get(at)
         if calls is None or calls.begun == 0:
             return None
-        # A model that counts no calls was asked once, if there is a model.
+        # Nothing counted: one call if the agent uses a model at all, which is what agents with a price do.
         return int(isinstance(self._agents[at], Priced)) if calls.begun is None else calls.begun

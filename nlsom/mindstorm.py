@@ -14,9 +14,17 @@ from nlsom.verdict import Verdict
 
 
 class Mindstorm:
-    """Runs while its block is open; leaving the block cancels it, down to the models.
+    """A mindstorm that runs while its block is open. Leaving the block cancels it, down to the models.
 
-    Iterating gives its events; the last is a `Decided` or a `Stopped`.
+        async with society.mindstorm(task) as storm:
+            async for event in storm:
+                ...
+            verdict = await storm.verdict()
+
+    Iterating yields its events; the last is a `Decided` or a `Stopped`.
+
+    Attributes:
+        id: Its id, which names it in a trace.
     """
 
     def __init__(self, scheduler: Scheduler, bus: Bus) -> None:
@@ -33,7 +41,7 @@ class Mindstorm:
 
     async def _run(self) -> Verdict:
         try:
-            # Only then its events are its own: another may be at work on the same mindstorm of a trace.
+            # Listens only now: until then, another run may be at work on the same mindstorm of the trace.
             async with self._scheduler as scheduler, self._bus.listen(self.id) as self._events:
                 self._begun.set()
                 return await scheduler.run()
@@ -43,7 +51,7 @@ class Mindstorm:
     async def __aexit__(self, *_: object) -> None:
         assert self._running is not None
         self._running.cancel()
-        # Its error, if any, was told by `verdict()` and by the last event.
+        # Its error, if any, is raised by `verdict()` and told by the last event.
         await asyncio.gather(self._running, return_exceptions=True)
 
     async def __aiter__(self) -> AsyncIterator[Event]:
@@ -55,7 +63,7 @@ class Mindstorm:
                 yield event
         if self._told:
             return
-        # It could not begin, or its bus was closed, and the events with it.
+        # It could not begin, or its bus was closed, which ended the events.
         self._told = True
         await asyncio.wait([running])
         error = asyncio.CancelledError() if running.cancelled() else running.exception()
@@ -68,11 +76,13 @@ class Mindstorm:
         """Waits for the verdict.
 
         Raises:
-            NlsomError: The mindstorm stopped without one.
+            NoVerdict: The mindstorm was cancelled, or a member failed under `on_error: raise`.
+            NlsomError: It failed otherwise, such as `TraceError` or `BusClosed`.
         """
         running = self._opened()
         await asyncio.wait([running])
-        if running.cancelled():  # Not who waits here: a `CancelledError` would end its task without a word.
+        if running.cancelled():
+            # The mindstorm was, not its caller: a `CancelledError` would end the caller's task in silence.
             raise NoVerdict(f"mindstorm {self.id} was cancelled: its block was left before it had a verdict")
         return running.result()
 

@@ -1,4 +1,4 @@
-"""The minutes of a mindstorm: what has been said so far, and which of it a member hears."""
+"""The minutes of a mindstorm: what has been said so far, and what of it a member hears."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nlsom.turn import Transcript
 
 
 class Minutes:
-    """Messages in the order that counts: by phase, round and declaration, never by arrival."""
+    """All messages, ordered by phase, round and declaration of members, never by arrival."""
 
     def __init__(self, members: int) -> None:
         self._members = members
-        # One a mindstorm: a transcript keeps what is derived from it, such as the head of a prompt.
+        # One per mindstorm: a transcript keeps what is derived from it, such as the head of a prompt.
         self._silence = Transcript()
         self._said: list[Message] = []
         self._by_sender: dict[int, list[int]] = {}
@@ -26,14 +26,14 @@ class Minutes:
         return iter(self._said)
 
     def add(self, sender: int, message: Message) -> None:
-        """Appends what member number `sender` said."""
+        """Appends a message of the member at place `sender`."""
         self._by_sender.setdefault(sender, []).append(len(self._said))
         self._by_label.setdefault(message.label, []).append(message)
         self._said.append(message)
         self._classes.clear()
 
     def of(self, sender: int) -> Sequence[Message]:
-        """What a member said, in order."""
+        """What the member at place `sender` said, in order."""
         return [self._said[place] for place in self._by_sender.get(sender, ())]
 
     def labelled(self, label: str) -> Sequence[Message]:
@@ -41,15 +41,17 @@ class Minutes:
         return self._by_label.get(label, [])
 
     def heard(self, structure: Structure, at: int, hears: Hears) -> tuple[Transcript, tuple[Message, ...]]:
-        """What member number `at` hears, and its own words where those do not hold them.
+        """What the member at place `at` hears.
 
-        The transcript is the same object for all who hear the same.
+        Returns:
+            The transcript, one object for all who hear the same; and the member's own messages, if the
+            transcript does not contain them.
         """
         if hears.scope == "none" or not self._said:
             return self._silence, ()
         sources = structure.hears(at)
-        # Members who hear the same share one tuple: its identity saves hashing and searching thousands of
-        # numbers a member. The class holds the tuple, so that the identity cannot pass to another.
+        # Members who hear the same share one tuple. Comparing it by identity saves hashing thousands of
+        # places for each member; the cache holds the tuple, so that its identity cannot pass to another.
         key = (sources if isinstance(sources, range) else id(sources), id(hears))
         found = self._classes.get(key)
         if found is None:

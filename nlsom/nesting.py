@@ -1,4 +1,4 @@
-"""Societies within societies: which files are being read, so that paths are found and circles are told."""
+"""Societies within societies: which files are being read, to resolve paths and to detect circles."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _reading: ContextVar[tuple[tuple[str, Path | None], ...]] = ContextVar("reading"
 
 @contextmanager
 def within(society: str, folder: Path | None) -> Generator[None]:
-    """The members of a society are being made: societies that they name are nested in it.
+    """A context in which the members of a society are made; societies that they name are nested in it.
 
     Args:
-        society: What tells it from others: the name of an installed one, or the whole path of its file.
-        folder: Of its file; paths that its members name start there.
+        society: What identifies it: the name of an installed society, or the full path of its file.
+        folder: The folder of its file, to which paths in the file are relative.
 
     Raises:
         UsageError: It is nested in itself.
@@ -36,7 +36,7 @@ def within(society: str, folder: Path | None) -> Generator[None]:
 
 
 def beside(path: Path) -> Path:
-    """A path as the file that names it means it: from the folder of that file, or from here outside any."""
+    """Resolves a path against the folder of the society file being read, if one is."""
     chain = _reading.get()
     folder = chain[-1][1] if chain else None
     return path if folder is None else folder / path.expanduser()

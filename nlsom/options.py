@@ -1,4 +1,4 @@
-"""Options of plugins: checked against the signature of what they are given to, before it is called."""
+"""Options of plugins: checked against the signature of their factory before it is called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from nlsom.errors import ConfigError, Fault, meant
-from nlsom.source import Path_, Source, Tree, has, inner
+from nlsom.source import KeyPath, Source, Tree, has, inner
 
 _MISSING = inspect.Parameter.empty
 
@@ -27,7 +27,7 @@ def bind(
     factory: Callable[..., Any],
     values: Mapping[str, object],
     source: Source,
-    path: Path_,
+    path: KeyPath,
     given: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Reads options for a factory, by the types its signature declares.
@@ -35,12 +35,12 @@ def bind(
     Args:
         factory: A class or function with annotated parameters.
         values: The options as they were read.
-        source: Where they stand.
-        path: The path of the mapping that holds them.
-        given: Parameters that somebody else fills in.
+        source: The file that holds them.
+        path: The path, in the file, of the mapping that holds them.
+        given: Names of parameters that the caller supplies.
 
     Raises:
-        ConfigError: An option is unknown, missing or of the wrong type; all that are wrong, at once.
+        ConfigError: Options are unknown, missing or of the wrong type; lists all of them.
     """
     skipped = set(given)
     fields: dict[str, Any] = {}
@@ -60,36 +60,36 @@ def bind(
 
 
 def problems(error: ValidationError) -> list[ErrorDetails]:
-    """What pydantic found wrong, once each.
+    """What pydantic found wrong, without problems that only follow from others.
 
-    A list is too short to it since it leaves faulty items out; a mapping is none of the words that may stand
-    there too. Other problems tell what is meant.
+    Pydantic leaves faulty items of a list out, and then also calls the list too short; and where a mapping or
+    one of some words may stand, it also reports that a faulty mapping is none of the words.
     """
     found = error.errors(include_url=False)
     within = Counter(one["loc"][:end] for one in found for end in range(len(one["loc"])))
 
-    def echoes(one: ErrorDetails) -> bool:
+    def follows(one: ErrorDetails) -> bool:
         if one["type"] == "literal_error":
             return not isinstance(one["input"], str) and within[one["loc"][:-1]] > 1
         return one["type"] == "too_short" and within[one["loc"]] > 0
 
-    return [one for one in found if not echoes(one)]
+    return [one for one in found if not follows(one)]
 
 
 def faults(
-    error: ValidationError, source: Source, path: Path_, shapes: Mapping[Path_, type[BaseModel]]
+    error: ValidationError, source: Source, path: KeyPath, shapes: Mapping[KeyPath, type[BaseModel]]
 ) -> list[Fault]:
-    """What pydantic found wrong, told with the place in the file; one fault a place.
+    """Pydantic's problems as faults with their places in the file, at most one per place.
 
     Args:
         error: What pydantic raised.
         source: The file.
-        path: The path of what was validated.
-        shapes: The models by path pattern (`*` for a number), to say what an unknown key may have meant.
+        path: The path, in the file, of what was validated.
+        shapes: Models by path pattern (`*` stands for a number), for hints at what an unknown key means.
     """
-    told: dict[tuple[Path_, str], Fault] = {}
+    told: dict[tuple[KeyPath, str], Fault] = {}
     for problem in problems(error):
-        # Pydantic names the branches of unions on the way; they are no part of the file.
+        # Pydantic puts the branches of unions into the path; they are not part of the file.
         at = path + tuple(step for step in problem["loc"] if not str(step).startswith("<"))
         at = _known(source, at)
         if problem["type"] == "extra_forbidden":
@@ -104,8 +104,8 @@ def faults(
     return list(told.values())
 
 
-def _known(source: Source, path: Path_) -> Path_:
-    """The path up to where the file, or the mapping, ends; the last step may be missing or unknown there."""
+def _known(source: Source, path: KeyPath) -> KeyPath:
+    """The path as far as the file has it; in a mapping, the next step is kept even if it is missing."""
     here: Tree = source.tree
     for number, step in enumerate(path):
         if not has(here, step):
@@ -132,17 +132,23 @@ _WORDS = {
     "dict_type": "this has to be a mapping, `{key: value}`",
     "model_type": "this has to be a mapping, `{key: value}`",
     "list_type": "this has to be a list, `[a, b]`",
+    "sequence_str": "this has to be a list, `[a, b]`",
     "tuple_type": "this has to be a list, `[a, b]`",
     "string_type": "this has to be text",
+    "int_parsing": "this has to be a whole number",
+    "float_parsing": "this has to be a number",
+    "bool_parsing": "this has to be true or false",
     "too_short": "something has to stand here",
+    "too_long": "too many stand here",
     "union_tag_not_found": "this is none of the shapes that it may have",
 }
-"""What pydantic says in Python's words, by its kind of error, in the words of a file."""
+"""Messages in the terms of a file, by pydantic's kind of error, where its own are in Python's terms."""
 
 
 def _say(kind: str, message: str, value: object, last: str) -> str:
     if kind == "missing":
-        return f"{last.strip('(),')} is missing"
+        part = last.strip("(),")
+        return f"{f'item {int(part) + 1}' if part.isdecimal() else part} is missing"
     message = _WORDS.get(kind, message).removeprefix("Value error, ")
     shown = f", not {value!r}" if isinstance(value, str) and len(value) < 60 else ""
     return message[:1].lower() + message[1:] + shown

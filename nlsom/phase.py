@@ -1,4 +1,4 @@
-"""Phases: the program of a mindstorm, as a society's file writes it down."""
+"""Phases: what happens in a mindstorm, as a society's file declares it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from nlsom.turn import Content
 Share = Annotated[float, Field(gt=0, le=1)]
 OnError = Literal["abstain", "raise"]
 FormName = Literal["text", "answer", "choice", "approval", "yes_no", "number", "ranking", "scores"]
-Ballots = ("choice", "approval", "ranking", "scores")
-"""Forms over options: the choices of the task, the different answers so far, or proposals."""
+BALLOT_FORMS = ("choice", "approval", "ranking", "scores")
+"""Forms over options: the task's choices, the different answers so far, or proposals."""
 
 
 def _short_form(value: object) -> object:
-    """Reads `{text: {max_tokens: 40}}`, the way files write a form with parameters, and those of one text."""
+    """Reads the way files write a form with parameters, `{text: {max_tokens: 40}}`."""
     if not isinstance(value, dict) or len(cast("dict[str, object]", value)) != 1:
         return cast("object", value)
     ((kind, given),) = cast("dict[str, object]", value).items()
@@ -67,13 +67,13 @@ Labels = Annotated[tuple[str, ...], BeforeValidator(_one_label, json_schema_inpu
 
 
 class Hears(Frozen):
-    """What the members asked in a phase hear of what the structure lets reach them.
+    """What members hear in a phase, out of the messages that the structure lets reach them.
 
     Attributes:
-        label: Only messages with one of these labels; None hears all labels.
-        scope: `all` that was said, the `latest` message of each sender and label, or `none`.
-        content: The words (`reasons`), only the answers they come down to (`answers`), or of answers only how
-            often each was given (`tally`).
+        label: Only messages with one of these labels; None for all.
+        scope: `all` messages, the `latest` of each sender and label, or `none`.
+        content: The full words (`reasons`), only the answers in them (`answers`), or only how often each
+            answer was given (`tally`).
     """
 
     label: Labels | None = None
@@ -82,32 +82,39 @@ class Hears(Frozen):
 
 
 class Inline(Frozen):
-    """A prompt written into the society's file instead of a file of its own."""
+    """A prompt written into the society's file instead of a file of its own.
+
+    Attributes:
+        text: The prompt, in Jinja; `nlsom.template.VARIABLES` are the names it may use.
+    """
 
     text: str
 
 
 class Ask(Frozen):
-    """Some members are asked to speak: one superstep, or one a member where they speak in turn.
+    """A phase in which some members are asked to speak.
 
     Attributes:
-        ask: Who: a member, a group of members made by `count`, a role, or `everyone`.
+        ask: Who is asked: a member, a group of members made by `count`, a role, or `everyone`.
         prompt: Name of a prompt file, or `{text: …}`.
-        label: What the messages are called (`as` in a file).
-        name: Name of the phase; the label, unless two phases share it.
-        hears: What they hear of what the structure lets reach them.
-        form: The shape of the answer: a form, or the name of one; `answer` is the task's own.
-        over: Of a choice, approval, ranking or scores: the label of the proposals it is over. Each proposal
-            is called by the name of who made it.
-        order: All `together`; `in_turn`, each hearing who spoke before it in this round; `random`, in turn in
-            an order drawn from the seed; `confidence`, in turn, the surest of the last round first.
-        wait: For `all`; for so many replies; or until the rest cannot change the winner (`certain`).
-        quorum: Fewer replies end the mindstorm; None takes the society's.
-        seconds: Who has not answered by then abstains; where members speak in turn, each has so long.
-        on_error: What a member's failure means; None takes the society's.
-        structure: Whose messages may reach whom in this phase: another structure than the society's.
+        label: What the phase calls its messages (`as` in a file).
+        name: Name of the phase; by default its label, with a number if an earlier phase has that name.
+        hears: What these members hear.
+        form: The form of the answer, or its name; `answer` is the task's own form.
+        over: For a choice, approval, ranking or scores: the label of the proposals to vote on. A proposal is
+            called by the name of the member who made it.
+        order: `together`; `in_turn`, each hearing those who spoke before it in this round; `random`, in turn
+            in an order drawn from the seed; or `confidence`, in turn, the most confident of the last round
+            first.
+        wait: What ends the phase: `all` replies, a number of replies, or replies enough that the rest cannot
+            change the winner (`certain`).
+        quorum: With fewer replies the mindstorm ends; None for the society's `limits`.
+        seconds: Time to answer, after which a member abstains; if members speak in turn, for each of them.
+        on_error: What happens when a member fails; None for the society's `limits`.
+        structure: Whose messages may reach whom in this phase; None for the society's structure.
     """
 
+    # Hints for keys that belong elsewhere; `nlsom.options` adds them to its faults.
     meant: ClassVar = {
         "repeat": "rounds within rounds there are none",
         "until": "`until` ends the rounds of a `repeat`; a phase ends by `wait: all`, a number, or `certain`",
@@ -129,22 +136,22 @@ class Ask(Frozen):
 
     @model_validator(mode="after")
     def _over_what(self) -> Self:
-        if self.over is not None and self.form not in Ballots:
-            raise ValueError(f"`over` needs a form that chooses: {', '.join(Ballots)}")
+        if self.over is not None and self.form not in BALLOT_FORMS:
+            raise ValueError(f"`over` needs a form that chooses: {', '.join(BALLOT_FORMS)}")
         return self
 
 
 class Until(Frozen):
-    """When a `repeat` ends before its count; any condition that is given and true ends it.
+    """When a `repeat` ends before its count: after a round in which one of the given conditions holds.
 
     Attributes:
-        agreement: The most frequent answer's share of those who answered, at least.
-        over: Label of the answers that `agreement` and `unchanged` look at.
+        agreement: The most frequent answer has at least this share of all answers (above 0, up to 1).
+        over: Label of the answers that `agreement` and `unchanged` compare.
         unchanged: Nobody changed their answer since the round before.
-        confident: The last message of `of` is at least this sure.
-        says: One of `of` said this last: as its answer, or as the last line of its words, whatever the case
-            and the marks around it.
-        of: Whose confidence or word counts.
+        confident: The last message of everyone in `of` has at least this confidence (above 0, up to 1).
+        says: The last message of a member in `of` has this as its answer or its last line; case and
+            punctuation are ignored.
+        of: The members meant by `confident` and `says`: a member, a group, a role, or `everyone`.
     """
 
     meant: ClassVar = {
@@ -175,7 +182,13 @@ class Until(Frozen):
 
 
 class Repeat(Frozen):
-    """Phases that run again and again: the rounds of a mindstorm; at most 10,000, so that every run ends."""
+    """Phases that are repeated: the rounds of a mindstorm.
+
+    Attributes:
+        repeat: Most rounds, up to 10,000.
+        phases: The phases of a round.
+        until: When to end before that; None to run all rounds.
+    """
 
     repeat: Annotated[int, Field(ge=0, le=10_000)]
     phases: tuple[Ask, ...] = Field(min_length=1)
@@ -186,14 +199,16 @@ Phase = Ask | Repeat
 
 
 class Limits(Frozen):
-    """What a mindstorm may spend. At a limit the rule is applied to what was said, and the verdict says so.
+    """What a mindstorm may spend. At a limit, the rule decides on what was said so far; the verdict says so.
 
     Attributes:
-        seconds: Wall-clock seconds for the whole mindstorm.
-        calls: Calls of models.
-        tokens: Tokens read and written, by an upper estimate before each turn and the count after it.
-        quorum: Fewer replies in a phase end the mindstorm; a phase that asks fewer wants all of them.
-        on_error: A member that fails abstains, or the mindstorm stops with an error that names it.
+        seconds: Wall-clock seconds for the whole mindstorm; None for no limit.
+        calls: Calls of models; None for no limit.
+        tokens: Tokens read and written; None for no limit. An upper estimate is reserved before each turn,
+            and replaced by the actual count after it.
+        quorum: With fewer replies in a phase the mindstorm ends; a phase that asks fewer members needs all.
+        on_error: When a member fails, it abstains, or the mindstorm stops with an error that names it
+            (`raise`).
     """
 
     seconds: PositiveFloat | None = None
@@ -205,7 +220,7 @@ class Limits(Frozen):
     def narrowed(
         self, *, seconds: float | None = None, calls: int | None = None, tokens: int | None = None
     ) -> Limits:
-        """These limits, each no wider than what is given; None leaves a limit as it is."""
+        """These limits, each lowered to what is given; None leaves a limit as it is."""
         pairs = {
             "seconds": (self.seconds, seconds),
             "calls": (self.calls, calls),

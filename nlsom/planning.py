@@ -1,8 +1,8 @@
 """What a mindstorm would cost, before anything runs.
 
-The program itself is run, by the real scheduler, with members that say nothing worth reading at the greatest
-length that they may: so every prompt is laid out as it would be, and what is counted is the most that can
-come. Conditions that end rounds early are left out of account.
+The real scheduler runs the program with stand-ins for the members, each of which replies at the greatest
+length it may. So every prompt is laid out as it would be, and the counts are upper bounds. Conditions that
+end phases or rounds early are ignored.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from nlsom.task import Task
 from nlsom.turn import Turn
 
 LETTERS = 3.5
-"""Letters a token, in English: a little fewer than most tokenizers manage, so that the estimate is high."""
+"""Letters per token of English: slightly fewer than with most tokenizers, so that estimates are high."""
 PICTURE = 600
-"""Tokens a picture, of those who see it."""
+"""Tokens per picture, for members that see it."""
 
 
 @dataclass(slots=True)
 class Prompts:
-    """What prompts have in common. They may be many and long, so no more than two of them are kept.
+    """Counts prompts and what they share. They may be many and long, so at most two of them are kept.
 
     Attributes:
-        number: How many.
-        letters: Of all of them.
+        number: How many prompts.
+        letters: Length of all of them together, in characters.
     """
 
     number: int = 0
@@ -50,8 +50,8 @@ class Prompts:
     _last: str = field(default="", repr=False)
 
     def add(self, text: str) -> None:
-        """One more."""
-        # What the first and the last in alphabetical order share, all between them share.
+        """Adds a prompt."""
+        # A beginning that the first and the last in alphabetical order share is shared by all in between.
         self._first = min(self._first, text) if self.number else text
         self._last = max(self._last, text)
         self.number += 1
@@ -59,7 +59,7 @@ class Prompts:
 
     @property
     def shared(self) -> float:
-        """The share of all their letters in which they begin alike; 1 for one prompt."""
+        """The part of their text that is a common beginning, from 0 to 1; 1 for a single prompt."""
         if self.number < 2:
             return 1.0
         pairs = zip(self._first, self._last, strict=False)
@@ -70,7 +70,7 @@ class Prompts:
 
 @dataclass(slots=True)
 class Planned:
-    """One phase in one round.
+    """The estimate for one phase in one round.
 
     Attributes:
         phase: Its name.
@@ -81,7 +81,8 @@ class Planned:
         read: Tokens of all prompts, estimated.
         longest: Tokens of the longest prompt.
         written: Tokens of all replies, at most.
-        shared: Share of the prompts' text in which they begin alike; 1 where one member is asked.
+        shared: Part of the prompts' text that is a common beginning, from 0 to 1.
+        prompts: The prompts, counted.
     """
 
     phase: str
@@ -98,11 +99,11 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a mindstorm comes to at most.
+    """The most that a mindstorm can cost.
 
     Attributes:
-        phases: In order; one entry a phase and round.
-        over: The limits of the society that it would break, by name.
+        phases: One entry per phase and round, in order.
+        over: Names of the society's limits that this exceeds.
     """
 
     phases: tuple[Planned, ...]
@@ -125,10 +126,10 @@ class Plan:
 
 
 async def plan(society: Society, task: Task) -> Plan:
-    """Plans a mindstorm. Opens nothing: neither models nor servers are needed.
+    """Plans a mindstorm. Opens nothing, so needs neither models nor servers.
 
     Args:
-        society: Any society, open or not.
+        society: The society, open or not.
         task: What it would be asked.
     """
     phases: dict[tuple[str, int], Planned] = {}
@@ -161,7 +162,7 @@ async def plan(society: Society, task: Task) -> Plan:
 
 
 def _whole(phase: Phase) -> Phase:
-    """The phase without what may end it early."""
+    """The phase without anything that may end it early."""
     if isinstance(phase, Repeat):
         phases = tuple(ask.model_copy(update={"wait": "all", "seconds": None}) for ask in phase.phases)
         return phase.model_copy(update={"until": None, "phases": phases})
@@ -179,7 +180,7 @@ async def _stand_in(agent: Agent, task: Task, phases: dict[tuple[str, int], Plan
 
 @dataclass(slots=True)
 class _StandIn:
-    """Says as much as the member's agent may say, and notes what that would have cost."""
+    """Says as much as the member's agent may say, and notes what that would cost."""
 
     agent: Agent
     nested: Cost
@@ -207,7 +208,7 @@ class _StandIn:
 
 
 def _most(turn: Turn, tokens: int) -> str:
-    """A reply in the form, of so many tokens where it is free text; unlike what others say."""
+    """A reply in the form; free text has that many tokens, and differs from member to member."""
     form = turn.form
     match form:
         case ChoiceForm():

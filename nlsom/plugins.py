@@ -6,25 +6,29 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from nlsom.errors import ExtraMissing, NlsomError, PluginError, meant
+from nlsom.errors import ExtraMissing, NlsomError, PluginError, cause_of, meant
 
 Group = Literal["agents", "models", "tasks", "rules", "scorers", "sets", "societies", "tools"]
 
 
 @cache
 def installed(group: Group) -> dict[str, EntryPoint]:
-    """The plugins of a group by name, as the process found them installed when it first asked."""
+    """The installed plugins of a group by name. They are looked up once per process."""
     return {point.name: point for point in entry_points(group=f"nlsom.{group}")}
 
 
 def version(group: Group, name: str) -> str:
-    """Name and version of the distribution that a plugin comes from; "" where it is not known."""
+    """Name and version of the distribution that a plugin comes from; "" if unknown."""
     point = installed(group).get(name)
     return f"{point.dist.name} {point.dist.version}" if point is not None and point.dist is not None else ""
 
 
 def sound(group: Group) -> tuple[dict[str, Any], list[NlsomError]]:
-    """Imports all plugins of a group: those that can be had, by name, and why the others cannot."""
+    """Imports all plugins of a group.
+
+    Returns:
+        Those that can be imported, by name; and the errors of the others.
+    """
     had: dict[str, Any] = {}
     faults: list[NlsomError] = []
     for name in installed(group):
@@ -39,7 +43,7 @@ def load(group: Group, name: str) -> Any:
     """Imports a plugin.
 
     Raises:
-        PluginError: None has this name, or it cannot be imported.
+        PluginError: No plugin has this name, or it cannot be imported.
         ExtraMissing: It needs a library that is not installed.
     """
     known = installed(group)
@@ -57,10 +61,9 @@ def load(group: Group, name: str) -> Any:
         ) from error
     except NlsomError:
         raise
-    except Exception as error:
-        # Importing runs code of strangers, which may raise anything; it hurts only who named it.
-        told = f"{type(error).__name__}: {error}"
-        raise PluginError(f"{name!r} (of {group}) cannot be imported: {told}") from error
+    except (Exception, SystemExit) as error:
+        # Importing runs other people's code, which may raise anything; only whoever named it is affected.
+        raise PluginError(f"{name!r} (of {group}) cannot be imported: {cause_of(error)}") from error
     if group == "societies" and not hasattr(found, "__path__"):
         raise PluginError(f"{name!r} (of {group}) is no package, and so holds no society files")
     return found

@@ -22,7 +22,7 @@ from nlsom.verdict import Rule
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """Which members a selector stands for: a member's name, a group, a role, or `everyone`."""
+    """Finds the members that a selector means: a member's name, a group, a role, or `everyone`."""
 
     members: tuple[Member, ...]
     groups: Mapping[str, tuple[int, ...]]
@@ -31,7 +31,7 @@ class Seating:
         """The places of the members that `selector` names, in declaration order.
 
         Raises:
-            UsageError: It names nobody, or a member and a role that are not the same members.
+            UsageError: It means nobody, or is the name of a member and the role of others.
         """
         if selector == "everyone":
             return tuple(range(len(self.members)))
@@ -56,7 +56,7 @@ class Seating:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A phase bound to members and prompt.
+    """A phase, bound to its members and prompt.
 
     Attributes:
         ask: The phase as it was declared.
@@ -64,9 +64,9 @@ class Step:
         who: Places of the members it asks.
         template: What they are asked.
         structure: Whose messages may reach whom in it.
-        quorum: Fewer replies end the mindstorm.
-        on_error: What a member's failure means.
-        rounds: How many times it can run.
+        quorum: With fewer replies the mindstorm ends.
+        on_error: What happens when a member fails.
+        rounds: How many times it can run at most.
     """
 
     ask: Ask
@@ -81,7 +81,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Steps that run again and again, at most `count` times."""
+    """Steps that are repeated.
+
+    Attributes:
+        count: Most rounds.
+        steps: The steps of a round.
+        until: When to end before that; None to run all rounds.
+        of: Places of the members meant by `until.of`.
+    """
 
     count: int
     steps: tuple[Step, ...]
@@ -91,15 +98,15 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """How the verdict comes about.
+    """How the verdict is reached.
 
     Attributes:
         rule: Counts the votes.
         name: Name of the rule.
-        over: Label of the messages that are the votes; the last of each voter counts.
+        over: Label of the votes; the last message of each voter with this label counts.
         of: Places of the voters.
         tie_break: What chooses among tied alternatives; `none` leaves them tied.
-        proposals: Label of the proposals that the votes are over; the votes name who made them.
+        proposals: Label of the proposals voted on, which votes call by who made them; None for other votes.
         competence: Probability that a voter is right, by name, from a record of past tasks.
     """
 
@@ -113,7 +120,7 @@ class Decision:
 
     @property
     def frozen(self) -> JsonValue:
-        """The reputations that hold for the whole mindstorm, with their digest; None where none count."""
+        """The reputations used throughout the mindstorm, with their digest; None if none are used."""
         if not self.competence:
             return None
         competence = dict(sorted(self.competence.items()))
@@ -127,8 +134,8 @@ class Program:
     Attributes:
         name: Name of the society.
         members: In declaration order.
-        identities: What each member's replies depend on beside its turn; known once the society is open.
-        steps: What is done, in order.
+        identities: Identity of each member's agent (`nlsom.agent.identity`); "" until the society is open.
+        steps: What happens, in order.
         decision: How the verdict comes about.
         limits: What it may spend.
     """
@@ -142,7 +149,7 @@ class Program:
 
     @property
     def flat(self) -> list[Step]:
-        """All steps, those of rounds once."""
+        """All steps in order; those of repeated rounds once."""
         return flatten(self.steps)
 
     @cached_property
@@ -152,7 +159,7 @@ class Program:
 
     @cached_property
     def member_digests(self) -> tuple[str, ...]:
-        """A digest a member, of all that its replies depend on beside the turn."""
+        """A digest per member, of everything that its replies depend on besides the turn."""
         return tuple(
             _digest([identity, member.name, member.role, member.persona, *(member.part or ())])
             for identity, member in zip(self.identities, self.members, strict=True)
@@ -160,7 +167,7 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the whole program: two societies with one digest do the same."""
+        """SHA-256 (hex) of the whole program: societies with equal digests do the same."""
         return _digest(
             [
                 self.name,
@@ -174,7 +181,7 @@ class Program:
 
 
 def flatten(steps: Sequence[Step | Rounds]) -> list[Step]:
-    """All steps in order, those of rounds once."""
+    """All steps in order; those of repeated rounds once."""
     return [inner for step in steps for inner in (step.steps if isinstance(step, Rounds) else (step,))]
 
 
@@ -182,13 +189,13 @@ def _told(step: Step | Rounds) -> object:
     if isinstance(step, Rounds):
         until = step.until.model_dump() if step.until else None
         return [step.count, until, [_told(inner) for inner in step.steps]]
-    # By class, not by member: a role of 5,000 that hears another is told once.
+    # By class, not by member: what 5,000 members hear alike is written once.
     hearing = [[repr(whom), who] for whom, who in hearing_classes(step.structure, step.who).items()]
     return [step.name, step.who, step.template.source, step.ask.model_dump(), hearing]
 
 
 def _rule(rule: Rule) -> str:
-    """A rule with its parameters; without the address in memory that a plain function's `repr` tells."""
+    """A rule with its parameters, without the memory address in the `repr` of a plain function."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(rule))
 
 

@@ -1,8 +1,8 @@
-"""Reputations: how often members were right before, as weights of their votes to come.
+"""Reputations: how often members were right before, to weigh their votes.
 
 A record is a JSON file, `{"ann": {"right": 12, "wrong": 3}, …}`. A society whose verdict names one
-(`verdict: {rule: competence, reputation: record.json}`) reads it once, when it is loaded; what it read stands
-in the header of every trace, with its digest. Nothing is learned while a mindstorm runs.
+(`verdict: {rule: competence, reputation: record.json}`) reads it once, when it is loaded. The header of each
+mindstorm in a trace holds what was read, with its digest. Nothing is learned while a mindstorm runs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nlsom.rules.reputation import Beta, dawid_skene
 
 
 class Past(Frozen):
-    """How a member did in past tasks.
+    """A member's record of past tasks.
 
     Attributes:
-        right: Tasks it answered rightly; a fraction where that is only probable.
-        wrong: Tasks it answered wrongly.
+        right: Tasks answered correctly; fractions where that is only probable.
+        wrong: Tasks answered wrongly; likewise.
     """
 
     right: float = 0.0
@@ -37,7 +37,7 @@ class Reputation(RootModel[dict[str, Past]]):
         """Reads a record.
 
         Raises:
-            UsageError: There is no such file, or it is no record.
+            UsageError: There is no such file, or it is not a record.
         """
         try:
             return cls.model_validate_json(file.read_bytes())
@@ -49,13 +49,17 @@ class Reputation(RootModel[dict[str, Past]]):
             raise UsageError(f"reputation {file}: {where or 'the file'}: {first['msg']}") from None
 
     def write(self, file: Path) -> None:
-        """Writes the record, whole or not at all."""
+        """Writes the record atomically: the whole file or nothing."""
         draft = file.with_name(file.name + ".new")
         draft.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
         draft.replace(file)
 
     def competence(self, prior: Beta | None = None) -> dict[str, float]:
-        """Probability that each member's next answer is right: the mean of its posterior; uniform prior."""
+        """Probability that the next answer is right, by member: the mean of its posterior.
+
+        Args:
+            prior: Belief about a member without a record; None for a uniform prior.
+        """
         prior = prior or Beta()
         return {
             name: Beta(prior.right + past.right, prior.wrong + past.wrong).mean
@@ -63,9 +67,11 @@ class Reputation(RootModel[dict[str, Past]]):
         }
 
     def after(self, tasks: Iterable[tuple[Mapping[str, str], str]]) -> Reputation:
-        """The record after more tasks, each with the answers by member, and the right one.
+        """The record after more tasks.
 
-        Answers and the right one are compared as they are: make them canonical first (`Task.canonical`).
+        Args:
+            tasks: For each task the answers by member, and the right answer. They are compared as they are,
+                so make them canonical first (`Task.canonical`).
         """
         known = dict(self.root)
         for answers, right in tasks:
@@ -75,9 +81,12 @@ class Reputation(RootModel[dict[str, Past]]):
         return Reputation(known)
 
     def after_unlabelled(self, tasks: Sequence[Mapping[str, str]]) -> Reputation:
-        """The record after more tasks whose right answers nobody knows, by who agrees with whom.
+        """The record after more tasks whose right answers are unknown, estimated from who agrees with whom.
 
-        Dawid and Skene (1979), with one coin a member; see `nlsom.rules.reputation.dawid_skene`.
+        By Dawid and Skene (1979) with one parameter per member; see `nlsom.rules.reputation.dawid_skene`.
+
+        Args:
+            tasks: For each task the answers by member.
         """
         estimate = dawid_skene(tasks)
         known = dict(self.root)

@@ -1,10 +1,10 @@
-"""The paper's three rights, as switches that compile to structure and phases (arXiv 2305.17066, section 3.1).
+"""The three rights of arXiv 2305.17066, section 3.1, as switches that compile to structure and phases.
 
-With all of them off a society stays the monarchy its file describes. Each right changes one thing:
+With all of them off, a society stays the monarchy that its file describes. Each right changes one thing:
 
-- `know`: those who have it hear each other, beside whom the structure lets them hear;
+- `know`: those who have it also hear each other;
 - `change`: after each phase of a `repeat` that asks them, they are asked again and may change what they said;
-- `vote`: instead of one who decides, they and that one vote, and the plurality decides.
+- `vote`: they vote together with the one who decided alone before, and the plurality decides.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Rights(Frozen):
     """Which rights members have.
 
     Attributes:
-        of: Who has them: a member or a role.
+        of: Who has the rights: a member or a role.
         know: They hear each other.
-        change: They may change an answer once it is heard.
+        change: They may change an answer after hearing the others'.
         vote: They vote on the verdict.
     """
 
@@ -35,11 +35,11 @@ class Rights(Frozen):
 
 
 class Knowing(StructureSpec):
-    """A structure in which some members hear each other as well.
+    """A structure in which some members also hear each other.
 
     Attributes:
-        base: Whom everybody hears without that.
-        of: Who hears each other: a member or a role.
+        base: The structure without that.
+        of: Those who hear each other: a member or a role.
     """
 
     base: StructureSpec
@@ -60,7 +60,7 @@ class Knowing(StructureSpec):
 
 
 def revisable(phase: Phase, of: str) -> Phase:
-    """The phase with a chance to change what was said after each that asks `of`, if it is a `repeat`."""
+    """Adds a phase of revision after each phase of a `repeat` that asks `of`."""
     if not isinstance(phase, Repeat):
         return phase
     phases: list[Ask] = []
@@ -77,6 +77,6 @@ def revisable(phase: Phase, of: str) -> Phase:
 
 
 def votes(last: Ask, of: str) -> tuple[Ask, Ask]:
-    """The phase that decided, and one in which those who have the right vote beside it."""
+    """Two phases of voting: one of those who have the right, and the one that decided before."""
     vote = {"ask": of, "prompt": "vote", "name": f"{last.label}-{of}", "hears": Hears()}
     return last.model_copy(update=vote), last

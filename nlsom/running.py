@@ -1,4 +1,4 @@
-"""The one bridge from scripts without an event loop."""
+"""Running async code from a script."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ T = TypeVar("T")
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end in an event loop of its own; for scripts and notebooks' plain cells.
+    """Runs a coroutine in an event loop of its own and returns what it returns; for scripts.
 
     Raises:
-        RuntimeError: An event loop runs here already; await the coroutine instead.
+        RuntimeError: An event loop runs already, as in a notebook; await the coroutine instead.
     """
-    return asyncio.run(work)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    work.close()
+    raise RuntimeError("an event loop runs here already, as it does in a notebook: `await` this instead")

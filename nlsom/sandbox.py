@@ -1,8 +1,8 @@
-"""The Jinja that prompts are written in: values, conditions and loops, with an end to what they can make.
+"""The Jinja that prompts are written in: values, conditions and loops, with bounded output.
 
 Jinja's own sandbox keeps prompts from reaching Python, but not from filling the memory or running for ever:
-`"x".center(10**10)`, nested loops, texts doubled again and again. So only what a prompt needs is let in here,
-and what grows draws on one allowance a rendering.
+`"x".center(10**10)`, nested loops, a text doubled again and again. So only what prompts need is allowed here,
+and whatever makes text or items draws on an allowance for each rendering.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nlsom.errors import UsageError
 from nlsom.task.base import Task
 
 ALLOWANCE = 1_000_000
-"""Letters and items that a rendering may make; a round of a loop counts as `ROUND` of them."""
+"""Characters and items that one rendering may make; each pass of a loop counts as `ROUND` of them."""
 ROUND = 20
 
 _NODES = {
@@ -40,18 +40,18 @@ _METHODS = {
     *("keys", "lower", "lstrip", "removeprefix", "removesuffix", "rsplit", "rstrip", "split", "splitlines"),
     *("startswith", "strip", "title", "upper", "values"),
 }
-LEFT = "<allowance>"  # no prompt can name these two
+LEFT = "<allowance>"  # not valid Jinja names, so no prompt can use these two
 _ROUNDS = "<rounds>"
 
 
 class Allowance:
-    """What a rendering may still make."""
+    """Characters and items that a rendering may still make."""
 
     def __init__(self) -> None:
         self._left = ALLOWANCE
 
     def take(self, made: int) -> None:
-        """Takes so many letters or items.
+        """Takes a number of characters or items.
 
         Raises:
             SecurityError: That is more than is left.
@@ -91,7 +91,7 @@ def _replace(context: Context, text: object, old: str, new: str) -> str:
 
 
 class Sandbox(SandboxedEnvironment):
-    """Jinja of values, conditions and loops."""
+    """A Jinja environment of values, conditions and loops."""
 
     intercepted_binops = frozenset({"+", "*", "%"})
 
@@ -102,7 +102,7 @@ class Sandbox(SandboxedEnvironment):
         self.filters |= {"join": _join, "replace": _replace, _ROUNDS: _rounds}
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Adds within the allowance; multiplies and formats no text."""
+        """Adds within the allowance; refuses to multiply or format text."""
         sized = isinstance(left, Sized) or isinstance(right, Sized)
         if operator != "+" and sized:
             raise SecurityError(f"{operator!r} is for numbers only")
@@ -114,25 +114,25 @@ class Sandbox(SandboxedEnvironment):
         return made
 
     def wrap_str_format(self, value: Any) -> None:
-        """Leaves `str.format` to `is_safe_attribute`: a wide field makes its text before it is counted."""
+        """Does not wrap `str.format`, which `is_safe_attribute` refuses: its output could not be bounded."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Methods that make no more than there is, and all that a kind of task offers."""
+        """Allows methods whose results are no larger than their inputs, and all methods of tasks."""
         if callable(value) and not isinstance(value, Undefined) and not isinstance(obj, Task | LoopContext):
             return attr in _METHODS and super().is_safe_attribute(obj, attr, value)
         return super().is_safe_attribute(obj, attr, value)
 
 
 def bounded(tree: nodes.Template, given: frozenset[str]) -> nodes.Template:
-    """The tree with every loop counted.
+    """Checks a parsed prompt, and makes its loops and joins count against the allowance.
 
     Args:
-        tree: A parsed prompt.
-        given: Names that are given to it; lists may hold these and plain values only, since lists of lists
-            of lists double at each step.
+        tree: The parsed prompt.
+        given: Names that it is given. Lists may contain only these and constants, since lists of lists made
+            in a prompt could double in size at each step.
 
     Raises:
-        UsageError: It uses what no prompt may use.
+        UsageError: It uses something that prompts may not use.
     """
     for node in tree.find_all(nodes.Node):
         if type(node) not in _NODES or (isinstance(node, nodes.For) and node.recursive):

@@ -1,6 +1,6 @@
-"""The scheduler: runs a program over a task. All control flow of a mindstorm is here, and in its supersteps.
+"""The scheduler: runs a program on a task. The control flow of a mindstorm is here and in its supersteps.
 
-A phase is a superstep: every turn is computed from the transcript, all run in one task group, and what they
+A phase is a superstep: all turns are computed from the transcript and run in one task group, and what was
 said is appended in declaration order. So a transcript is a function of outcomes, never of timing.
 """
 
@@ -33,20 +33,20 @@ from nlsom.voting import decide, form_of, is_over
 class Scheduler:
     """One mindstorm: a program, a task and a seed.
 
-        async with scheduler:  # waits while another is at work on the same mindstorm of the same trace
+        async with scheduler:  # waits while another run is at work on the same mindstorm of the trace
             verdict = await scheduler.run()
 
     Args:
         program: What it runs.
         task: What is asked.
-        mindstorm: Its id.
+        mindstorm: The id of the mindstorm.
         seed: The run's seed.
-        bus: Where every member is found under its name.
-        agents: Of the members, in declaration order.
+        bus: Where every member is hosted under its name.
+        agents: The members' agents, in declaration order.
         media: Where pictures live.
-        trace: Where outcomes are kept.
-        retry_failed: Whether what failed in an earlier run is asked again.
-        built: What it takes to build the society again, for the trace.
+        trace: Where outcomes are kept; None keeps them nowhere.
+        retry_failed: Whether turns that failed in an earlier run are asked again.
+        built: What is needed to build the society again (JSON), for the trace.
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class Scheduler:
 
         Raises:
             MemberFailed: A member failed and the society's file says `on_error: raise`.
-            TraceError: The trace cannot be written; what it holds already stays.
+            BusClosed: The bus was closed.
+            TraceError: The trace cannot be read or written; what it holds already stays.
         """
         token = spending.set(self._storm.budget)
         try:
@@ -143,7 +144,7 @@ class Scheduler:
                 return
 
     async def _ask(self, step: Step) -> None:
-        """Runs a phase once. One that asks nobody, since their seats are empty, is left out."""
+        """Runs a phase once; skips one that asks nobody, because its members were left out."""
         if not step.who:
             return
         storm = self._storm
@@ -176,7 +177,7 @@ class Scheduler:
         """Runs a phase, all at once or one member after the other; returns how many replied."""
         storm = self._storm
         order = self._turns.order(step, number)
-        # Of a phase whose members speak in turn; where they speak together, the superstep itself is closed.
+        # For members who speak in turn. Where they speak together, the superstep looks its closing up itself.
         earlier = self._journal.closing(step.name, number) if len(order) > 1 else None
         if earlier is not None and earlier.asked is not None:
             storm.saved += len(order) - earlier.asked
@@ -187,7 +188,7 @@ class Scheduler:
             turns = self._turns.of(step, number, form, group)
             superstep = Superstep(storm, step, number, form, turns, stands=earlier is not None)
             await superstep.run()
-            said |= superstep.messages
+            said |= superstep.outcomes.messages
             waiting.difference_update(group)
             if superstep.closed is not None and storm.cut is not None:
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -15,7 +16,7 @@ from pydantic import JsonValue, ValidationError
 from nlsom.blueprint import Blueprint, Seat
 from nlsom.bus import Bus, MemoryBus
 from nlsom.compiler import Compiler
-from nlsom.errors import NlsomError, UsageError
+from nlsom.errors import NlsomError, Unavailable, UsageError, cause_of
 from nlsom.media import MediaStore, Source
 from nlsom.member import Member
 from nlsom.mindstorm import Mindstorm
@@ -27,24 +28,27 @@ from nlsom.trace.contract import SCHEMA, Trace
 from nlsom.verdict import Verdict
 
 Reach = Callable[["Society"], AbstractAsyncContextManager[Bus]]
-"""Makes the bus on which the members of a society are found."""
+"""Makes the bus on which the members of a society are hosted."""
 
 
 @dataclass
 class Society(Blueprint):
-    """Members who hold mindstorms: a blueprint, checked, with all it takes to run.
+    """Members who hold mindstorms, from `nlsom.load` or made in Python.
 
-    Use it as an async context manager: that opens its agents and models, and closes them again. One society
-    may hold many mindstorms at once.
+    As an async context manager, it opens its agents and models, and closes them again. One society may hold
+    many mindstorms at once. The attributes of `Blueprint` say what it is made of; those below, how it runs.
 
     Attributes:
-        trace: Where outcomes are kept; opened and closed by whoever made it.
-        bus: What carries its turns, to members who are hosted on it already, or a function that makes one
-            for this society, to be opened and closed with it; if none is given, a bus within this process,
-            where the agents of `seats` are opened and hosted.
+        trace: Where outcomes are kept; whoever made it opens and closes it. None keeps them nowhere.
+        bus: A bus on which the members are hosted already, or a function that makes one, which is opened
+            and closed with the society. None for a bus within this process, on which the agents of `seats`
+            are opened and hosted.
         media: Where its pictures live.
         retry_failed: Whether members that abstained in an earlier run of a mindstorm are asked again.
-        source: What it was read from, with all overrides; None for one made in Python.
+        source: The file it was read from, with all overrides; None if it was made in Python.
+
+    Raises:
+        ConfigError: The declarations are faulty; lists everything that is wrong.
     """
 
     trace: Trace | None = None
@@ -69,20 +73,24 @@ class Society(Blueprint):
         async with AsyncExitStack() as stack:
             self._take(stack)
             if self.bus is None:
-                for part in self.parts():
-                    await stack.enter_async_context(part)
+                await _enter(stack, self.seats)
             await self._open(stack)
         return self
 
+    async def __aexit__(self, *_: object) -> None:
+        stack, self._stack, self._bus = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()
+
     def _take(self, stack: AsyncExitStack) -> None:
-        """Takes the society until `stack` is closed; before its parts are opened, which may be in use."""
+        """Marks the society as open until `stack` is closed. Comes first: its parts may be in use."""
         if self._taken:
             raise NlsomError(f"society {self.name!r} is open already")
         self._taken = True
         stack.callback(setattr, self, "_taken", False)
 
     async def _open(self, stack: AsyncExitStack) -> None:
-        """Hosts the agents, which are open by now; the society closes what `stack` holds."""
+        """Hosts the agents, which have been opened, and keeps `stack` for closing."""
         if self.bus is None:
             self._bus = MemoryBus()
             stack.push_async_callback(self._bus.close)
@@ -92,19 +100,17 @@ class Society(Blueprint):
             self._bus = await stack.enter_async_context(self.bus(self))
         else:
             self._bus = self.bus
-        # Only now: a model behind a server says what it is when it is opened.
+        # Only now: a model behind a server learns what it is when it is opened.
         identities = tuple(await self._bus.describe(self.program.names))
         self.program = replace(self.program, identities=identities)
         self._built = self._build(self.limits)
         self._stack = stack.pop_all()
 
     def _build(self, limits: Limits) -> str:
-        """What it takes to build this society again, for the header of its mindstorms."""
+        """What is needed to build this society again (JSON); "" if it was made in Python."""
         if self.source is None:
             return ""
-        source = self.source
-        if limits != self.limits:
-            source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+        source = self.source if limits == self.limits else _with_limits(self.source, limits)
         prompts = {
             step.ask.prompt: step.template.source
             for step in self.program.flat
@@ -113,50 +119,37 @@ class Society(Blueprint):
         identities = dict(zip(self.program.names, self.program.identities, strict=True))
         return json.dumps({"society": source, "prompts": prompts, "identities": identities})
 
-    def parts(self, seats: Sequence[Seat] | None = None) -> list[AbstractAsyncContextManager[Any]]:
-        """What is opened with the society, or with some seats: models, which agents may share, and agents."""
-        agents: list[Any] = [seat.agent for seat in (self.seats if seats is None else seats)]
-        models: list[Any] = [getattr(agent, "model", None) for agent in agents]
-        once = {id(part): part for part in [*models, *agents]}
-        return [part for part in once.values() if isinstance(part, AbstractAsyncContextManager)]
-
     @asynccontextmanager
     async def hosted(self, bus: Bus, only: Sequence[str] = ()) -> AsyncGenerator[tuple[str, ...]]:
-        """Opens the agents of its members and hosts them on a bus, without a scheduler: a worker.
+        """Opens agents and hosts them on a bus, as a worker does. The society itself need not be open.
 
         Args:
             bus: Where they are hosted.
-            only: Members, groups or roles; all members if none is given.
+            only: Members, groups or roles to host; all members if empty.
 
         Yields:
             The names of the members that are hosted.
 
         Raises:
-            UsageError: Nobody is called so.
+            UsageError: There is no such member, group or role.
         """
         seating = Seating(self.members, self.groups)
         chosen = {at for one in only or ("everyone",) for at in seating.select(one)}
         seats = [self.seats[at] for at in sorted(chosen)]
         async with AsyncExitStack() as stack:
-            for part in self.parts(seats):
-                await stack.enter_async_context(part)
+            await _enter(stack, seats)
             for seat in seats:
                 await bus.host(seat.member.name, seat.agent, limit=seat.limit)
             yield tuple(seat.member.name for seat in seats)
 
     @property
     def cast(self) -> str:
-        """SHA-256 (hex) of its name and members: what the workers that host them have to agree on.
+        """SHA-256 (hex) of its name and members: what scheduler and workers have to agree on.
 
-        Prompts, rounds, rule and limits are not in it: they are the scheduler's business.
+        Prompts, rounds, rule and limits are not part of it: only the scheduler needs them.
         """
         told = [self.name, [(member.name, member.role, member.persona) for member in self.members]]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
-
-    async def __aexit__(self, *_: object) -> None:
-        stack, self._stack, self._bus = self._stack, None, None
-        if stack is not None:
-            await stack.aclose()
 
     async def ask(
         self,
@@ -171,17 +164,18 @@ class Society(Blueprint):
         """Holds a mindstorm and returns its verdict.
 
         Args:
-            question: What is asked, or a whole task.
-            images: Pictures: paths, URLs, `data:` URLs, bytes or PIL images.
-            choices: The options of a multiple choice.
+            question: What is asked; or a whole task, which holds everything else but the seed.
+            images: Paths, URLs, `data:` URLs, bytes or PIL images.
+            choices: The options of a multiple choice; empty for an open question.
             context: What was said before, in plain words.
-            extra: Anything else, such as `evidence` that is dealt out among members who see their share.
+            extra: Anything else, such as `evidence`, of which members with `sees: share` get their share.
             seed: The run's seed.
 
         Raises:
-            NlsomError: The mindstorm stopped without a verdict.
-            MediaError: A picture is not let in.
-            UsageError: Pictures, choices or a context are given beside a whole task.
+            UsageError: The question, or something given with it, cannot be used.
+            MediaError: The media gate refuses a picture.
+            NoVerdict: A member failed under `on_error: raise`.
+            NlsomError: The mindstorm stopped otherwise, such as with `TraceError` or `BusClosed`.
         """
         if isinstance(question, Task) and (images or choices or context or extra):
             raise UsageError("a whole task is given: put images, choices, context and extra into it")
@@ -201,26 +195,28 @@ class Society(Blueprint):
         context: str = "",
         extra: Mapping[str, JsonValue] | None = None,
     ) -> Task:
-        """A task of the society's kind, its pictures let in by the media gate.
+        """Makes a task of the society's kind; its pictures pass the media gate. Takes what `ask` takes.
 
         Raises:
-            UsageError: There is no question, and the kind of task has none of its own; or what is given is of
-                the wrong type, or a choice twice.
-            MediaError: A picture is not let in.
+            UsageError: There is no question, although this kind of task needs one; something given has the
+                wrong type; or two choices are the same.
+            MediaError: The media gate refuses a picture.
         """
-        for name, given in (("images", images), ("choices", choices)):
-            if isinstance(given, str):
-                raise UsageError(f"{name}={given!r}: give a list, such as [{given!r}]")
-        asked: dict[str, Any] = {} if question is None else {"question": question}
+        lists: dict[str, object] = {"images": images, "choices": choices}
+        for name, given in lists.items():
+            if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+                raise UsageError(f"{name}={reprlib.repr(given)}: give a list")
+        asked: dict[str, Any] = {"extra": extra or {}} | ({} if question is None else {"question": question})
         if question is None and self.task.model_fields["question"].is_required():
             raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks: give it a question")
         kept = [await self.media.add(image) for image in images]
         try:
-            task = self.task(
-                **asked, images=tuple(kept), choices=tuple(choices), context=context, extra=dict(extra or {})
-            )
+            task = self.task(**asked, images=tuple(kept), choices=tuple(choices), context=context)
         except ValidationError as error:
-            raise UsageError(f"this makes no {self.task.kind} task: {error}") from None
+            told = "; ".join(
+                f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)
+            )
+            raise UsageError(f"this makes no {self.task.kind} task: {told}") from None
         if len(set(task.choices)) < len(task.choices):
             raise UsageError(f"choices={choices!r}: one is there twice, so that no vote could tell which")
         return task
@@ -229,26 +225,26 @@ class Society(Blueprint):
     async def mindstorm(
         self, task: Task, *, seed: int = 0, limits: Limits | None = None
     ) -> AsyncGenerator[Mindstorm]:
-        """A mindstorm to watch: iterate over it for its events. Leaving the block cancels it.
+        """Begins a mindstorm to watch, for an `async with` block; leaving the block cancels it.
 
         Args:
-            task: What is asked.
+            task: What is asked; `make_task` makes one.
             seed: The run's seed.
-            limits: What it may spend; None for what the society's file says.
+            limits: What it may spend; None for the society's `limits`.
         """
         bus = self._opened()
         async with Mindstorm(self._scheduler(bus, task, seed, limits), bus) as storm:
             yield storm
 
     def id_of(self, task: Task, *, seed: int = 0, limits: Limits | None = None) -> str:
-        """The id of a mindstorm that a trace keeps: the same for the same question, seed and limits."""
-        return self._id(self._limited(limits), task, seed)
+        """The id of a mindstorm in a trace: the same for equal task, seed and limits."""
+        return self._id(self._program(limits), task, seed)
 
     def _id(self, program: Program, task: Task, seed: int) -> str:
         told = f"{SCHEMA}\x1f{program.digest}\x1f{task.digest}\x1f{seed}"
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    def _limited(self, limits: Limits | None) -> Program:
+    def _program(self, limits: Limits | None) -> Program:
         same = limits is None or limits == self.program.limits
         return self.program if same else replace(self.program, limits=limits)
 
@@ -259,8 +255,10 @@ class Society(Blueprint):
 
     def _scheduler(self, bus: Bus, task: Task, seed: int, limits: Limits | None = None) -> Scheduler:
         if not isinstance(task, self.task):
-            raise UsageError(f"society {self.name!r} works on {self.task.kind} tasks, not on {task.kind}")
-        program = self._limited(limits)
+            given = getattr(task, "kind", type(task).__name__)
+            told = f"society {self.name!r} works on {self.task.kind} tasks, not on {given}"
+            raise UsageError(f"{told}; `await society.make_task(…)` makes one")
+        program = self._program(limits)
         return Scheduler(
             program,
             task,
@@ -275,20 +273,45 @@ class Society(Blueprint):
         )
 
 
+async def _enter(stack: AsyncExitStack, seats: Sequence[Seat]) -> None:
+    """Opens what seats need, once each: models, which agents may share, then agents.
+
+    Raises:
+        Unavailable: One of them raised an error of its own.
+    """
+    agents: list[Any] = [seat.agent for seat in seats]
+    models: list[Any] = [getattr(agent, "model", None) for agent in agents]
+    once: dict[int, Any] = {id(part): part for part in [*models, *agents]}
+    parts: list[AbstractAsyncContextManager[Any]] = [
+        part for part in once.values() if isinstance(part, AbstractAsyncContextManager)
+    ]
+    for part in parts:
+        try:
+            await stack.enter_async_context(part)
+        except NlsomError:
+            raise
+        except Exception as error:
+            # An agent's or a model's own code, which may raise anything: the error says whose it is.
+            raise Unavailable(f"{type(part).__name__} cannot be opened: {cause_of(error)}") from error
+
+
+def _with_limits(source: Mapping[str, object], limits: Limits) -> Mapping[str, object]:
+    """What a society was read from, with other limits."""
+    return {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+
+
 def narrowed(society: Society, *, seconds: float | None = None, tokens: int | None = None) -> Society:
-    """The same society, not open, whose mindstorms may spend no more than what is given."""
+    """The same society, not open, with its limits lowered to what is given."""
     limits = society.limits.narrowed(seconds=seconds, tokens=tokens)
     if limits == society.limits:
         return society
-    source = society.source
-    if source is not None:
-        source = {**source, "limits": limits.model_dump(mode="json", exclude_none=True)}
+    source = None if society.source is None else _with_limits(society.source, limits)
     return replace(society, limits=limits, source=source)
 
 
 @asynccontextmanager
 async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
-    """Opens several societies; a model that some of them share is opened once.
+    """Opens several societies; models that they share are opened once.
 
     Raises:
         NlsomError: One of them is open already.
@@ -296,9 +319,8 @@ async def opened_together(societies: Sequence[Society]) -> AsyncGenerator[None]:
     async with AsyncExitStack() as stack:
         for society in societies:
             society._take(stack)  # pyright: ignore[reportPrivateUsage]
-        parts = [part for society in societies if society.bus is None for part in society.parts()]
-        for part in {id(part): part for part in parts}.values():
-            await stack.enter_async_context(part)
+        hosted = [seat for society in societies if society.bus is None for seat in society.seats]
+        await _enter(stack, hosted)
         for society in societies:
             async with AsyncExitStack() as own:
                 await society._open(own)  # pyright: ignore[reportPrivateUsage]

@@ -1,7 +1,7 @@
-"""Reading YAML without guesses: every scalar is its source text, and everything knows where it stands.
+"""Reading YAML without guessing: every scalar stays source text, and everything knows its place in the file.
 
 YAML's own typing turns `no` into False, `007` into 7 and `12:30` into 750. Here a scalar stays the text that
-was written, and the type of the field it goes to decides what it means.
+was written, and the type of the field it is for decides what it means.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from nlsom.errors import ConfigError, Fault, UsageError
 from nlsom.message import whole
 
 Tree = str | None | list["Tree"] | dict[str, "Tree"]
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -30,19 +30,19 @@ class Source:
     """A tree of mappings, lists and texts, and where each of its parts stands.
 
     Attributes:
-        name: Of the file, for messages.
+        name: Name of the file, for messages.
         tree: What was read.
-        marks: `line:column` of values, by path; the option that set it, where one did.
-        keys: `line:column` of the keys of mappings, by path.
+        marks: `line:column` of each value, by path; or the option that set it.
+        keys: `line:column` of each key of a mapping, by path.
     """
 
     name: str
     tree: dict[str, Tree]
-    marks: dict[Path_, str] = field(default_factory=dict["Path_", str])
-    keys: dict[Path_, str] = field(default_factory=dict["Path_", str])
+    marks: dict[KeyPath, str] = field(default_factory=dict["KeyPath", str])
+    keys: dict[KeyPath, str] = field(default_factory=dict["KeyPath", str])
 
-    def fault(self, path: Path_, what: str, *, key: bool = False) -> Fault:
-        """A fault at a path, or at the nearest part above it that stands in the file."""
+    def fault(self, path: KeyPath, what: str, *, key: bool = False) -> Fault:
+        """A fault at a path, or at the nearest part above it that is in the file."""
         for end in range(len(path), -1, -1):
             at = (self.keys if key and end == len(path) else self.marks).get(path[:end])
             if at is not None:
@@ -50,7 +50,12 @@ class Source:
         return Fault(".".join(map(str, path)) or self.name, what)
 
     def set(self, dotted: str, value: Tree, *, told: str) -> None:
-        """Puts a value at a dotted path (`limits.tokens`, `mindstorm.0.prompt`), as an option asked for.
+        """Sets the value at a dotted path (`limits.tokens`, `mindstorm.0.prompt`).
+
+        Args:
+            dotted: The path.
+            value: The value.
+            told: The option that asks for it, for messages.
 
         Raises:
             UsageError: The path leads through something that is neither a mapping nor a list.
@@ -71,14 +76,14 @@ class Source:
             raise UsageError(f"{told}: {'.'.join(map(str, path))} is no mapping that could hold {last!r}")
         for known in [known for known in self.marks if known[: len(path)] == tuple(path)]:
             del self.marks[known]
-        self.marks[tuple(path)] = told
+        self.marks[tuple(path)] = self.keys[tuple(path)] = told
 
 
 def as_json(value: object) -> object:
-    """What goes on to others as JSON, as a file has it: its scalars that are JSON are taken for that.
+    """A value of a file, for use as JSON: scalars that are valid JSON are read as JSON, others stay text.
 
-    So `true`, `null` and `0.5` are what they say, `no`, `007` and `12:30` stay text, and the text `5` is
-    written `'"5"'`.
+    So `true`, `null` and `0.5` become what they say; `no`, `007` and `12:30` stay text; and the text `5` has
+    to be written `'"5"'`.
     """
     if isinstance(value, dict):
         return {key: as_json(inner) for key, inner in cast("dict[str, object]", value).items()}
@@ -94,23 +99,23 @@ def as_json(value: object) -> object:
 
 
 JsonObject = Annotated[dict[str, JsonValue], BeforeValidator(as_json)]
-"""The type of an option of a plugin that is a JSON object."""
+"""The type of a plugin's option that is a JSON object."""
 
 
 def number(step: str) -> int | None:
-    """The number of an item of a list, if a step of a dotted path can be one."""
+    """A step of a dotted path as the index of a list's item; None if it cannot be one."""
     return int(step) if step.isdecimal() and len(step) < 10 else None
 
 
 def has(tree: Tree, step: str | int) -> bool:
-    """Whether a mapping has a key, or a list an item, of this name or number."""
+    """Whether a mapping has this key, or a list an item with this index."""
     if isinstance(tree, dict):
         return step in tree
     return isinstance(tree, list) and isinstance(step, int) and 0 <= step < len(tree)
 
 
 def inner(tree: Tree, step: str | int) -> Tree:
-    """What stands under a key or number that `has` found."""
+    """The value under a key or index for which `has` is true."""
     if isinstance(tree, dict):
         return tree[str(step)]
     assert isinstance(tree, list)
@@ -132,19 +137,19 @@ def read_file(path: Path) -> Source:
     """Reads a YAML file.
 
     Raises:
-        UsageError: There is no such file, it is no UTF-8 text, or it has no end.
-        ConfigError: It is no YAML mapping, or has duplicate keys, tags or endless aliases.
+        UsageError: There is no such file, it is not UTF-8 text, or it is too large.
+        ConfigError: It is not a YAML mapping; or it has duplicate keys, tags, or aliases without end.
     """
     try:
         with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+            data = file.read(_MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"{path}: larger than {_MOST_BYTES} bytes; this is no society file")
+    if len(data) > _MAX_BYTES:
+        raise UsageError(f"{path}: larger than {_MAX_BYTES} bytes; this is no society file")
     return read(text, str(path))
 
 
@@ -156,7 +161,12 @@ def read(text: str, name: str) -> Source:
         mark = error.problem_mark or error.context_mark
         at = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         hint = " (YAML wants spaces, not tabs)" if "\\t" in str(error.problem) else ""
-        raise ConfigError([Fault(at, f"{error.problem or 'not YAML'}{hint}")]) from None
+        told = error.problem or "not YAML"
+        if told.startswith("but "):  # the end of a sentence that the context begins
+            told = f"{error.context} {told}"
+        elif (begun := error.context_mark) and mark and begun.line < mark.line:
+            hint += f" ({error.context} that begins at {begun.line + 1}:{begun.column + 1})"
+        raise ConfigError([Fault(at, f"{told}{hint}")]) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position].split("\n")
         told = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
@@ -174,10 +184,10 @@ def read(text: str, name: str) -> Source:
 
 
 def plain(value: Mapping[str, object]) -> Source:
-    """A mapping made in Python, as if it had been read; it has no marks.
+    """A mapping made in Python, as if it had been read from a file.
 
     Raises:
-        ConfigError: It is too deep, or holds itself.
+        ConfigError: It is nested too deeply, or contains itself.
     """
     try:
         return Source("society", cast("dict[str, Tree]", _copied(value)))
@@ -195,7 +205,7 @@ def _copied(value: object) -> object:
 
 
 class _Reader:
-    """Turns composed nodes into a tree. Counts what aliases unfold to, so that none is a bomb."""
+    """Turns composed nodes into a tree. Limits what aliases can unfold to."""
 
     limit = 100_000
 
@@ -204,7 +214,7 @@ class _Reader:
         self.faults: list[Fault] = []
         self._count = 0
 
-    def value(self, node: yaml.Node, path: Path_) -> Tree:
+    def value(self, node: yaml.Node, path: KeyPath) -> Tree:
         at = f"{node.start_mark.line + 1}:{node.start_mark.column + 1}"
         self.source.marks[path] = at
         self._count += 1
@@ -220,7 +230,7 @@ class _Reader:
         empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.style is None
         return None if empty else whole(str(node.value))
 
-    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Tree]:
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Tree]:
         tree: dict[str, Tree] = {}
         for key, inner in node.value:
             at = f"{self.source.name}:{key.start_mark.line + 1}:{key.start_mark.column + 1}"

@@ -1,4 +1,4 @@
-"""What a society file holds, and how it is read: faulty parts are told and left out, the rest is read on."""
+"""What a society file may hold, and how it is read: past its faults, so that all of them are reported."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from nlsom.options import faults, problems
 from nlsom.phase import Ask, Hears, Limits, Repeat, Until
 from nlsom.rights import Rights
 from nlsom.rules import TieBreak
-from nlsom.source import Path_, Source, Tree, has, inner
+from nlsom.source import KeyPath, Source, Tree, has, inner
 
 
 class MemberSpec(BaseModel):
-    """A member, or a group of members made from one entry. Other keys are options of its agent.
+    """One entry of `members`: a member or a group of members. Further keys are options of the agent.
 
     Attributes:
-        agent: Name of the agent; left out, nobody sits here but those of `instead`.
-        model: Key of `models`, or a list of keys: one member for each.
-        role: What it is in the society; its key, if not given.
-        persona: Who it is to be.
-        personas: Several: one member for each.
-        count: So many members of each kind, `NAME.1`, `NAME.2`, …
-        instead: Who sits here while the model is optional and not given: names of agents, or members.
-        limit: How many turns of it may run at once.
-        sees: `all` pictures and evidence; or its `share`, where they are dealt out among those of this entry.
+        agent: Name of the agent; may be left out if `instead` is given.
+        model: A key of `models`, or a list of keys for one member each.
+        role: Its role in the society; by default the key of this entry.
+        persona: Who it should be, in plain words.
+        personas: Several personas, for one member each.
+        count: Members per model and persona; they are called `NAME.1`, `NAME.2`, …
+        instead: Who takes this place if the model is optional and not given: agents by name, or entries.
+        limit: Most turns of a member that may run at once.
+        sees: `all` pictures and evidence, or a `share` of them, dealt out among the members of this entry.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -61,15 +61,14 @@ class MemberSpec(BaseModel):
 
 
 class VerdictSpec(BaseModel):
-    """How the verdict comes about. Other keys are options of the rule.
+    """How the verdict is reached. Further keys are options of the rule.
 
     Attributes:
         rule: Name of the rule.
-        of: Whose votes count: a member, a role, or `everyone`.
-        over: Label of the votes.
-        tie_break: What chooses among tied alternatives; without it they stay tied.
-        reputation: File with the record of past tasks (`nlsom.reputation`), beside the society's file; read
-            once.
+        of: Whose votes count: a member, a role, or `everyone`; by default all who were asked for one.
+        over: Label of the votes; by default `ballot` if a phase has that label, else the last phase's label.
+        tie_break: What chooses among tied alternatives; by default they stay tied.
+        reputation: File with the record of past tasks (`nlsom.reputation`), relative to the society's file.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -94,14 +93,14 @@ class SocietySpec(Frozen):
 
     Attributes:
         name: What it is called.
-        about: What it is, in a sentence or two; a paper and its number.
+        about: What it is, in a sentence or two, with the paper it follows.
         task: Kind of task.
         models: By name: `{embedded: NAME}`, `{url: …, model: …}`, or `{optional: true}`.
         members: By name.
-        structure: Whose messages may reach whom: a name, or a name with parameters.
+        structure: Whose messages may reach whom: a name, or `{name: {parameter: value}}`.
         rights: The rights to know, to change one's answer and to vote.
         mindstorm: The phases.
-        verdict: How the verdict comes about.
+        verdict: How the verdict is reached.
         limits: What a mindstorm may spend.
     """
 
@@ -117,7 +116,7 @@ class SocietySpec(Frozen):
     limits: Limits = Limits()
 
 
-SHAPES: dict[Path_, type[BaseModel]] = {
+SHAPES: dict[KeyPath, type[BaseModel]] = {
     (): SocietySpec,
     ("limits",): Limits,
     ("rights",): Rights,
@@ -136,10 +135,13 @@ def schema() -> dict[str, Any]:
 
 
 def read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
-    """Reads the specification; faulty parts are told and left out, so that the rest is checked too.
+    """Reads the specification. Faulty parts are left out, so that the rest is checked too.
+
+    Returns:
+        The specification without the faulty parts; and the faults.
 
     Raises:
-        ConfigError: What is left is no society.
+        ConfigError: Nothing is left that could be checked further; lists all faults found.
     """
     tree: Any = copy.deepcopy(source.tree)
     wrong: list[Fault] = []
@@ -149,7 +151,7 @@ def read_spec(source: Source) -> tuple[SocietySpec, list[Fault]]:
         except ValidationError as error:
             told = [fault for fault in faults(error, source, (), SHAPES) if fault not in wrong]
             wrong += told
-            # All places first: what one fault leaves out, another may be in too.
+            # All places first, before anything is left out: one fault may be inside what another leaves out.
             places = [
                 (*place, problem["type"] == "extra_forbidden")
                 for problem in problems(error)
@@ -170,12 +172,14 @@ _STAND_INS: dict[str, Tree] = {
     "prompt": {"text": ""},
     "repeat": "1",
     "phases": [{"ask": "everyone", "prompt": {"text": ""}}],
+    "agreement": "1",
+    "confident": "1",
 }
-"""What takes the place of a faulty or missing part without which the rest could not be checked."""
+"""Values for faulty or missing parts without which the rest could not be checked."""
 
 
 def _place(tree: Tree, loc: Sequence[str | int], kind: str) -> tuple[dict[str, Tree], str] | None:
-    """The mapping and key that a fault is in, to be left out or to get a stand-in; None if neither helps."""
+    """The mapping and key of the part to leave out or replace for a fault; None if neither helps."""
     held: tuple[dict[str, Tree], str] | None = None
     for step in (step for step in loc if not str(step).startswith("<")):
         if not has(tree, step):
@@ -189,6 +193,6 @@ def _place(tree: Tree, loc: Sequence[str | int], kind: str) -> tuple[dict[str, T
 
 
 def in_file_order(fault: Fault) -> tuple[str, int, int]:
-    """Faults in the order they stand in the file."""
+    """A sort key: faults in the order of their places in the file."""
     name, line, column = ("::" + fault.where).rsplit(":", 2)
     return (name, int(line), int(column)) if line.isdigit() and column.isdigit() else (fault.where, 0, 0)

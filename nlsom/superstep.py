@@ -1,48 +1,48 @@
-"""A superstep: members are asked together, and what they said is appended in declaration order."""
+"""A superstep: members are asked together, and what they say is appended in declaration order."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from nlsom.agent import checked
 from nlsom.budget import Cost
 from nlsom.errors import BusClosed, MemberFailed, NlsomError, TraceError, cause_of
-from nlsom.event import Abstained, Asked, Spoke
 from nlsom.form import Form
 from nlsom.journal import Closing
-from nlsom.message import Message, Said, digest_of, whole
+from nlsom.message import Said, whole
 from nlsom.meters import Meters
+from nlsom.outcomes import Outcomes
 from nlsom.program import Step
 from nlsom.tool import has_effects
 from nlsom.trace.contract import Kind, Record
 from nlsom.trace.stored import read_stored, read_words
 from nlsom.turn import Turn
 from nlsom.underway import Underway
-from nlsom.verdict import Abstention
-from nlsom.voting import abstained_within
 
 LIMIT = "limit of seconds"
 LATE = "seconds of the phase"
-"""Why a phase was closed: the mindstorm's time is over, or its own."""
+"""Reasons why a phase was closed: the time of the mindstorm, or of the phase, is over."""
 
 REFUSED = "over the budget of "
-"""How the cause of an abstention begins that a budget is the reason for."""
+"""How the cause of an abstention begins if the budget refused the turn."""
 
 
 class Superstep:
-    """One phase under way, or the turn of one member where they are asked in turn.
+    """A phase that runs once; or, if its members are asked in turn, the turn of one of them.
 
     Args:
         storm: The mindstorm.
         step: The phase.
         round: From 1.
-        form: The shape of the answers.
-        turns: Who is asked, by place, and what, in declaration order.
-        stands: Whether failures stand, since what an earlier run made of them does.
+        form: The form of the answers.
+        turns: The turns, each with its member's place, in declaration order.
+        stands: Whether stored failures count as outcomes even if failed turns are to be asked again: true if
+            an earlier run closed the phase, which depended on them.
 
     Attributes:
-        messages: What was said, by place.
+        outcomes: What its turns have come to so far.
         closed: Why it ended early, if it did.
     """
 
@@ -56,26 +56,24 @@ class Superstep:
         *,
         stands: bool = False,
     ) -> None:
-        self.messages: dict[int, Message] = {}
         self.closed: str | None = None
+        self.outcomes = Outcomes(storm, step.ask.label, [at for at, _ in turns])
         self._storm, self._step, self._round, self._form = storm, step, round, form
         self._turns, self._stands = turns, stands
-        # Who is asked, where members are asked in turn; "" where they are asked together.
+        # The member who is asked, if members are asked in turn; "" if they are asked together.
         self._alone = "" if step.ask.order == "together" else turns[0][1].member.name
-        self._waiting = {at for at, _ in turns}
-        self._missed: dict[int, Abstention] = {}
         cuts = step.ask.wait != "all" or step.ask.seconds is not None or storm.deadline is not None
         self._meters = Meters(storm.budget, storm.agents, cuts=cuts)
-        self._in_flight: dict[str, int] = {}
+        self._in_flight: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
         self._failed: NlsomError | None = None
 
     async def run(self) -> None:
-        """Asks what has no outcome yet, waits as the phase says, and appends in declaration order.
+        """Runs the turns that have no outcome yet, waits as the phase says, and appends what was said.
 
         Raises:
             MemberFailed: A member failed and the society's file says `on_error: raise`.
-            BusClosed: The bus was closed meanwhile.
+            BusClosed: The bus was closed.
             TraceError: The trace cannot be read or written.
         """
         storm = self._storm
@@ -83,48 +81,39 @@ class Superstep:
         again = earlier is not None and storm.retry_failed and earlier.reason in (LIMIT, LATE)
         stored = None if again else earlier
         if earlier is not None:
-            self._in_flight = dict(earlier.in_flight)
+            self._in_flight.update(earlier.in_flight)
             storm.total.calls += sum(earlier.in_flight.values())
         asked = self._turns
         if storm.journal.kept or self._meters.limited:
-            asked = self._plan(await self._recall(stored), stored)
+            asked = await self._plan(stored)
         if stored is not None:
             self.closed = stored.reason
         elif asked:
-            # An earlier run may have been ended after it had enough, but before it could say so.
-            self._look()
+            # An earlier run may have had enough replies, and ended before it could record that.
+            self._end_if_enough()
             if self.closed is None:
-                await self._ask(asked)
+                await self._ask_all(asked)
         if self._failed is not None:
             raise self._failed
         if stored is None and (self.closed is not None or again):
             await self._close()
         if self.closed == LIMIT:
             storm.cut = storm.cut or "seconds"
-        for at, _ in self._turns:
-            if (message := self.messages.get(at)) is not None:
-                storm.minutes.add(at, message)
-                if hasattr(storm.agents[at], "society"):
-                    storm.abstained += abstained_within(message)
-            elif (abstention := self._missed.get(at)) is not None:
-                storm.abstained.append(abstention)
+        self.outcomes.append()
 
-    # What an earlier run left
+    # Taking up what an earlier run left
 
-    async def _recall(self, stored: Closing | None) -> Mapping[str, Record]:
-        """The outcomes that the trace holds of these turns, by key; failures only if they are to stand."""
-        return await self._storm.journal.outcomes(
-            [turn for _, turn in self._turns],
-            failures=not self._storm.retry_failed or stored is not None or self._stands,
-            elsewhere=stored is None,
-        )
+    async def _plan(self, stored: Closing | None) -> list[tuple[int, Turn]]:
+        """Takes outcomes from the trace, reserves budget for the other turns, and returns those to be asked.
 
-    def _plan(self, known: Mapping[str, Record], stored: Closing | None) -> list[tuple[int, Turn]]:
-        """Takes in what is known and reserves the rest, in declaration order; returns whom to ask.
-
-        The order is that of the first run, so the budget is spent the same way when a run is taken up again.
+        Declaration order is also that of the first run, so a resumed mindstorm spends its budget as before.
         """
         storm = self._storm
+        known = await storm.journal.outcomes(
+            [turn for _, turn in self._turns],
+            failures=not storm.retry_failed or stored is not None or self._stands,
+            elsewhere=stored is None,
+        )
         asked: list[tuple[int, Turn]] = []
         for at, turn in self._turns:
             record = known.get(turn.key)
@@ -139,13 +128,13 @@ class Superstep:
         return asked
 
     def _take_up(self, at: int, turn: Turn, record: Record) -> None:
-        """Takes in an outcome from the trace."""
+        """Takes an outcome from the trace."""
         storm = self._storm
         if record.kind == "replied":
             if not storm.journal.holds(turn.key):
-                self._tell("reused", turn, record.body)
+                self._record("reused", turn, record.body)
             said = read_stored(Said, record.body)
-            self._heard(at, turn, said, record.body, again=True)
+            self.outcomes.spoke(at, turn, said, record.body, again=True)
             storm.budget.take(Cost(said.usage.calls, said.usage.tokens))
         elif record.kind == "abstained":
             cause = read_words(record.body)
@@ -153,36 +142,32 @@ class Superstep:
                 storm.cut = cause.removeprefix(REFUSED)
             else:
                 self._meters.take_again(at, turn)
-            self._miss(at, turn, cause)
+            self.outcomes.abstained(at, turn, cause)
         else:
-            self._waiting.discard(at)
+            self.outcomes.waiting.discard(at)
             if turn.member.name in self._in_flight:
                 self._meters.take_again(at, turn)
             else:
                 storm.saved += 1
 
     def _reserve(self, at: int, turn: Turn) -> bool:
-        """Takes the most that a turn can cost from the budget; a refused turn is recorded."""
+        """Reserves what a turn can cost at most. If the budget refuses, its member abstains."""
         if not self._meters.limited:
             return True
-        storm = self._storm
         try:
-            cost = self._meters.price(at, turn)
+            limit = self._meters.reserve(at, turn, self._storm.cut)
         except Exception as error:  # noqa: BLE001
-            # As with what the agent says, the policy of the society's file holds.
+            # The agent's own code: the policy for members that fail applies.
             self._fail(at, turn, cause_of(error))
             return False
-        limit = None if cost == Cost() else storm.cut or storm.budget.refuses(cost)
         if limit is not None:
-            storm.cut = limit
+            self._storm.cut = limit
             self._abstain(at, turn, REFUSED + limit)
-            return False
-        self._meters.reserve(at, cost)
-        return True
+        return limit is None
 
     # Asking
 
-    async def _ask(self, asked: Sequence[tuple[int, Turn]]) -> None:
+    async def _ask_all(self, asked: Sequence[tuple[int, Turn]]) -> None:
         loop = asyncio.get_running_loop()
         ends = [] if self._storm.deadline is None else [(self._storm.deadline, LIMIT)]
         if self._step.ask.seconds is not None:
@@ -197,37 +182,27 @@ class Superstep:
         try:
             async with asyncio.TaskGroup() as group:
                 for at, turn in asked:
-                    self._tasks.append(group.create_task(self._take(at, turn)))
+                    self._tasks.append(group.create_task(self._ask_one(at, turn)))
         except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None  # No failure of a member: the trace's error, or the rule's.
+            # Never a member's failure, which is an outcome: an error of the trace or of the rule.
+            raise errors.exceptions[0] from None
         finally:
             self._tasks.clear()
             if timer is not None:
                 timer.cancel()
-        if self.closed is None and self._waiting:
+        if self.closed is None and self.outcomes.waiting:
             for at, turn in asked:
-                if at in self._waiting:
-                    # Nobody ended the phase, so the agent cancelled its own task: that is its failure.
+                if at in self.outcomes.waiting:
+                    # The phase was not ended, so the agent cancelled its own task, which is a failure.
                     self._fail(at, turn, "the agent cancelled itself")
 
-    async def _take(self, at: int, turn: Turn) -> None:
-        """Asks one member, and turns whatever comes of it into an outcome."""
+    async def _ask_one(self, at: int, turn: Turn) -> None:
+        """Asks one member, and makes an outcome of whatever happens."""
         storm = self._storm
-        if storm.bus.observed:
-            storm.bus.publish(
-                Asked(
-                    mindstorm=storm.id,
-                    member=turn.member.name,
-                    phase=turn.phase,
-                    label=self._step.ask.label,
-                    round=turn.round,
-                    key=turn.key,
-                    ask=turn.ask,
-                )
-            )
+        self.outcomes.asked(turn)
         if storm.journal.kept and has_effects(storm.agents[at]):
-            # Told before it runs: whoever takes this up after a crash must not run it twice.
-            self._tell("intent", turn)
+            # Recorded before it runs: whoever resumes this after a crash must not run it twice.
+            self._record("intent", turn)
             await storm.journal.durable()
         self._meters.begin(at)
         try:
@@ -239,8 +214,8 @@ class Superstep:
         except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001
-            # The one place where a member's failure meets the policy of the society's file. A panic in a
-            # library written in Rust is no `Exception`.
+            # The one place where members' failures are caught, for the policy of the society's file.
+            # `BaseException`, because a panic in a library written in Rust is no `Exception`.
             self._fail(at, turn, cause_of(error))
             return
         if answer is None:
@@ -249,34 +224,15 @@ class Superstep:
         said, body = answer
         storm.now.add(said.usage)
         self._meters.settle(at, Cost(said.usage.calls, said.usage.tokens))
-        self._tell("replied", turn, body)
-        self._heard(at, turn, said, body, again=False)
+        self._record("replied", turn, body)
+        self.outcomes.spoke(at, turn, said, body, again=False)
         if self._step.ask.wait != "all":
-            self._look()
+            self._end_if_enough()
 
     # Outcomes
 
-    def _heard(self, at: int, turn: Turn, said: Said, body: bytes, *, again: bool) -> None:
-        """Makes a message for the others of what was said."""
-        storm = self._storm
-        message = Message(
-            said=said,
-            sender=turn.member.name,
-            label=self._step.ask.label,
-            phase=turn.phase,
-            round=turn.round,
-            digest=digest_of(turn.key, body),
-        )
-        self._waiting.discard(at)
-        self.messages[at] = message
-        storm.total.add(said.usage)
-        if not again:
-            storm.journal.note(message)
-        if storm.bus.observed:
-            storm.bus.publish(Spoke(mindstorm=storm.id, message=message, again=again))
-
     def _fail(self, at: int, turn: Turn, cause: str) -> None:
-        """A member failed: the society's file says what that means."""
+        """A member failed: it abstains or the mindstorm stops, as the society's file says."""
         cause = whole(cause)
         if self._step.on_error == "raise":
             self._stop(MemberFailed(turn.member.name, turn.phase, turn.round, cause))
@@ -284,21 +240,12 @@ class Superstep:
             self._abstain(at, turn, cause)
 
     def _abstain(self, at: int, turn: Turn, cause: str) -> None:
-        self._tell("abstained", turn, cause.encode())
-        self._miss(at, turn, cause)
-        self._look()
+        self._record("abstained", turn, cause.encode())
+        self.outcomes.abstained(at, turn, cause)
+        self._end_if_enough()
 
-    def _miss(self, at: int, turn: Turn, cause: str) -> None:
-        """Makes an abstention for the verdict of what was not said."""
-        storm = self._storm
-        self._waiting.discard(at)
-        abstention = Abstention(member=turn.member.name, phase=turn.phase, round=turn.round, cause=cause)
-        self._missed[at] = abstention
-        if storm.bus.observed:
-            storm.bus.publish(Abstained(mindstorm=storm.id, abstention=abstention))
-
-    def _tell(self, kind: Kind, turn: Turn, body: bytes = b"") -> None:
-        """Tells the trace of an outcome; if it cannot be told, the mindstorm ends with the trace's error."""
+    def _record(self, kind: Kind, turn: Turn, body: bytes = b"") -> None:
+        """Writes to the trace; if that fails, the mindstorm stops with the trace's error."""
         try:
             self._storm.journal.tell(kind, turn, self._step.ask.label, body)
         except TraceError as error:
@@ -306,53 +253,48 @@ class Superstep:
 
     # Early endings
 
-    def _look(self) -> None:
-        """Ends the phase once it has what its `wait` asks for; where members speak in turn, others look."""
+    def _end_if_enough(self) -> None:
+        """Ends the phase once its `wait` is met. For members who speak in turn, the scheduler does that."""
         if self._step.ask.wait == "all" or self._alone:
             return
-        if reason := self._storm.enough(self._step, self._form, self.messages, self._waiting):
+        so_far = self.outcomes
+        if reason := self._storm.enough(self._step, self._form, so_far.messages, so_far.waiting):
             self._end(reason)
 
     def _end(self, reason: str) -> None:
-        """Ends the phase: whoever has not answered is cancelled."""
+        """Ends the phase early: turns without an outcome are cancelled."""
         if self.closed is None:
             self.closed = reason
             for task in self._tasks:
                 task.cancel()
 
     def _stop(self, error: NlsomError) -> None:
-        """Ends the mindstorm with an error."""
+        """Stops the mindstorm with an error."""
         if self._failed is None:
             self._failed = error
             self._end("failed")
 
     async def _close(self) -> None:
-        """Records that the phase ended early and who counted, before anything is made of it."""
+        """Records that the phase ended early and whose replies counted, before they have any effect."""
         storm, reason = self._storm, self.closed or ""
         for at, turn in self._turns:
-            if at not in self._waiting:
+            if at not in self.outcomes.waiting:
                 continue
-            in_flight = self._cut_off(at, turn)
+            begun = self._meters.in_flight(at)
+            if begun is not None:
+                # It was cut off: the calls that it had begun count as spent.
+                self._in_flight[turn.member.name] += begun
+                storm.now.calls += begun
+                storm.total.calls += begun
             if reason in (LIMIT, LATE):
                 self._abstain(at, turn, "no answer in time")
                 continue
-            self._tell("cancelled", turn, reason.encode())
-            self._waiting.discard(at)
-            if not in_flight:  # Never begun, and so saved.
+            self._record("cancelled", turn, reason.encode())
+            self.outcomes.waiting.discard(at)
+            if begun is None:
                 storm.saved += 1
                 self._meters.settle(at, Cost())
-        counted = [turn.member.name for at, turn in self._turns if at in self.messages]
-        closing = Closing(reason=reason, in_flight=self._in_flight)
+        counted = [turn.member.name for at, turn in self._turns if at in self.outcomes.messages]
+        closing = Closing(reason=reason, in_flight=dict(self._in_flight))
         storm.journal.tell_closing(closing, self._step.name, self._round, self._alone, counted)
         await storm.journal.durable()
-
-    def _cut_off(self, at: int, turn: Turn) -> bool:
-        """Counts the calls of a turn that was cut off as spent; whether it was in flight at all."""
-        begun = self._meters.in_flight(at)
-        if begun is None:
-            return False
-        name = turn.member.name
-        self._in_flight[name] = self._in_flight.get(name, 0) + begun
-        self._storm.now.calls += begun
-        self._storm.total.calls += begun
-        return True

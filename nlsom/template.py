@@ -1,4 +1,4 @@
-"""Prompts: what a member is asked, in sandboxed Jinja. An undefined name is an error before anything runs."""
+"""Prompts: what a member is asked, in sandboxed Jinja. Unknown names are found before anything runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from nlsom.sandbox import LEFT, Allowance, Sandbox, bounded
 from nlsom.task.base import Task
 
 VARIABLES = frozenset({"task", "member", "members", "round", "rounds", "label"})
-"""What a prompt may name: the task; the member asked; the names of all members; the round and how many there
-are; the label of the phase."""
+"""Names that a prompt may use: the task; the member asked; the names of all members; the round and the number
+of rounds; the label of the phase."""
 
 _MEMBER = frozenset({"id", "name", "persona", "role"})
 
@@ -32,11 +32,11 @@ class Template:
     """A prompt, compiled.
 
     Attributes:
-        name: Where it came from, for messages.
+        name: What messages call it.
         source: Its text.
-        personal: Whether it names the member, so that it has to be rendered for each.
-        reads: Names that it reads of the task.
-        fixed: What it comes to, where it names nothing.
+        personal: Whether it uses `member`, so that it has to be rendered for each.
+        reads: Attributes of the task that it uses.
+        fixed: The rendered text, if it is always the same.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Template:
         """Compiles a prompt.
 
         Raises:
-            UsageError: Its syntax is wrong, or it names something that no prompt may name.
+            UsageError: Its syntax is wrong, or it uses a name that no prompt may use.
         """
         try:
             tree = _ENVIRONMENT.parse(source)
@@ -65,7 +65,7 @@ class Template:
             raise UsageError(f"{name}, line {error.lineno}: {error.message}") from None
         except UsageError as error:
             raise UsageError(f"{name}, {error}") from None
-        except (RecursionError, SyntaxError):  # Python has a limit of its own to loops within loops
+        except (RecursionError, SyntaxError):  # Python itself limits how deeply loops may be nested
             raise UsageError(f"{name}: too deeply nested") from None
         if unknown := sorted(names - VARIABLES):
             raise UsageError(f"{name}: {unknown[0]!r} is not defined; a prompt may name {_listed(VARIABLES)}")
@@ -82,10 +82,10 @@ class Template:
     def render(
         self, *, task: Task, member: Member, members: Sequence[str], round: int, rounds: int, label: str
     ) -> str:
-        """The prompt for one turn.
+        """Renders the prompt for one turn.
 
         Raises:
-            UsageError: It asks for something that the task or the member does not have.
+            UsageError: It fails, such as for something that the task does not have, or grows too large.
         """
         if self.fixed is not None:
             return self.fixed
@@ -105,19 +105,19 @@ class Template:
 
 
 class Templates:
-    """Prompts by name, from folders; the first folder that has a prompt gives it.
+    """Finds prompts by name in folders; earlier folders take precedence.
 
-    In each folder a prompt of the task's kind (`vqa/answer.md`) comes before a general one (`answer.md`).
+    In each folder, a prompt for the task's kind (`vqa/answer.md`) precedes a general one (`answer.md`).
     """
 
     def __init__(
         self, folders: Iterable[Path | Traversable], texts: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """Finds prompts.
+        """Makes a collection of prompts.
 
         Args:
-            folders: Where they are looked for.
-            texts: Prompts by name that come before those of all folders.
+            folders: Where prompts are looked for.
+            texts: Prompts by name; they take precedence over all folders.
         """
         self._folders, self._texts = tuple(folders), texts
 

@@ -1,9 +1,11 @@
-"""Tools as members: async functions that are asked like anybody else.
+"""Tools as members: async functions that are asked like any other member.
 
 A tool is an async function of a turn, installed under the entry points `nlsom.tools`. What it returns is
-what it says: words, a value (told as JSON), or a whole `Said`; None says nothing. A tool that changes
-something in the world is marked with `effects`: the trace is told before it runs, and where an earlier run
-never heard back from it, it abstains rather than run twice. `turn.key` is its idempotency key.
+what it says: words, a value (said as JSON), or a whole `Said`; None means that it has nothing to say.
+
+A tool that changes something in the world is marked with `effects`. The trace records that it is about to
+run; if an earlier run was interrupted after that, it abstains rather than run twice. `turn.key` serves as its
+idempotency key.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ def effects(tool: T) -> T:
 
 
 def has_effects(agent: object) -> bool:
-    """Whether asking an agent may change something in the world."""
+    """Whether an agent is marked as changing something in the world."""
     return getattr(agent, "effects", False) is True
 
 
 def asked(turn: Turn) -> str:
-    """What a tool is to work on: what was said last of all that its seat hears, else the question."""
+    """What a tool should work on: the last message that its member hears, or else the question."""
     return turn.heard[-1].text if turn.heard else turn.task.question
 
 

@@ -19,14 +19,15 @@ Content = Literal["reasons", "answers", "tally"]
 
 
 class Transcript(Sequence[Message]):
-    """Messages in the order they were said, shared by all members who hear the same.
+    """Messages in order; one object for all members who hear the same.
 
-    Whatever is derived from it (its digest, the head of a prompt) is computed once, not once a member.
+    Whatever is derived from it (its digest, the head of a prompt) is computed once, not once per member.
 
     Attributes:
         messages: What was said, in order.
-        content: How much of each message is heard: its words, or only the answer they come down to.
-        digest: SHA-256 (hex) of content and messages.
+        content: How much is heard: the words (`reasons`), only `answers`, or only how often each was given
+            (`tally`).
+        digest: SHA-256 (hex) of `content` and the messages.
     """
 
     __slots__ = ("_derived", "content", "digest", "messages")
@@ -57,7 +58,7 @@ class Transcript(Sequence[Message]):
         return iter(self.messages)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Returns what `make` returned the first time it was asked for under `key`."""
+        """Returns the value cached under `key`; the first time, `make` makes it."""
         try:
             return self._derived[key]
         except KeyError:
@@ -70,20 +71,20 @@ SILENCE = Transcript()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """All that a member may see when it is asked to speak. A value: equal keys, equal turns.
+    """All that a member may see when it is asked to speak. Turns with equal keys are equal.
 
     Attributes:
         task: What the society works on.
-        ask: What this member is asked now, rendered from the phase's prompt.
-        form: The shape the answer is wanted in.
-        heard: What the member hears, shared with all who hear the same.
-        own: The member's own words, where `heard` does not hold them.
+        ask: What this member is asked: the phase's prompt, rendered.
+        form: The form of the answer.
+        heard: What the member hears.
+        own: The member's own messages, if `heard` does not contain them.
         member: Who is asked.
         phase: Name of the phase.
-        round: From 1, how many times that phase has run.
-        seed: For sampling; depends on the run's seed, the member's name, phase and round only.
-        key: SHA-256 (hex) of all of the above; names this turn in the trace.
-        media: Where the bytes of pictures are found.
+        round: How many times that phase has run, from 1.
+        seed: For sampling; depends on the run's seed, the member's name, the phase and the round only.
+        key: SHA-256 (hex) of all of the above; identifies the turn in the trace.
+        media: Where the bytes of pictures are.
     """
 
     task: Task

@@ -1,4 +1,4 @@
-"""What a mindstorm under way has come to: its scheduler and its supersteps share it."""
+"""The state of a running mindstorm, shared by its scheduler and its supersteps."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from nlsom.task import Task
 from nlsom.verdict import Abstention, Vote
 from nlsom.voting import settled
 
-LOOKS = 128
-"""How often it is looked, at most, whether the outcome of a phase is certain: a look counts every vote."""
+CHECKS = 128
+"""Most times per phase that certainty is checked: each check counts all votes."""
 
 
 @dataclass(slots=True)
@@ -26,22 +26,22 @@ class Underway:
     """A mindstorm under way.
 
     Attributes:
-        id: Of the mindstorm.
+        id: The id of the mindstorm.
         program: What it runs.
         task: What is asked.
         bus: Carries its turns.
-        agents: Of the members, in declaration order.
-        journal: Its side of the trace.
+        agents: The members' agents, in declaration order.
+        journal: Reads and writes its trace.
         budget: What it may still spend.
         retry_failed: Whether what failed in an earlier run is asked again.
         minutes: What was said.
         abstained: Who did not answer, and why.
-        now: What this run spent.
-        total: What the whole mindstorm cost, earlier runs included.
-        saved: Turns that were never begun, since the outcome was certain or enough had replied.
-        cut: Which limit ended it, if one did.
-        deadline: When its time is up, on the loop's clock.
-        votes: What was read of the last phase's ballots so far, by the digest of their message.
+        now: What this run has spent.
+        total: What the whole mindstorm has cost, earlier runs included.
+        saved: Turns that an early end of their phase made unnecessary.
+        cut: The limit that ended it early, if one did.
+        deadline: When its time is up, on the event loop's clock.
+        votes: Ballots of the last phase that have been read, by the digest of their message.
     """
 
     id: str
@@ -64,13 +64,13 @@ class Underway:
     def enough(
         self, step: Step, form: Form, said: Mapping[int, Message], waiting: Collection[int]
     ) -> str | None:
-        """Why a phase has what its `wait` asks for; None while it has not, or nobody is left to wait for."""
+        """The reason why a phase may end early, as its `wait` says; None if it may not (yet)."""
         wait = step.ask.wait
         if wait == "all" or not waiting or len(said) < min(step.quorum, len(step.who)):
             return None
         if wait != "certain":
             return f"{wait} replied" if len(said) >= wait else None
-        if len(waiting) % max(1, len(step.who) // LOOKS):
+        if len(waiting) % max(1, len(step.who) // CHECKS):
             return None
         certain = settled(self.program, self.minutes, said, waiting, self.task, form, self.votes)
         return "certain" if certain else None

@@ -11,13 +11,13 @@ from nlsom.message import NO_USAGE, Ballot, Frozen, Usage
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A ballot with the name of who cast it.
+    """A ballot, with who cast it.
 
     Attributes:
         voter: Name of the member.
-        ballot: What was voted for; None is an abstention. Its alternatives are canonical already.
-        confidence: Between 0 and 1, where the voter could tell.
-        competence: Probability that this voter is right, from a record of past tasks; None where unknown.
+        ballot: The vote, its alternatives in canonical form (`Task.canonical`); None is an abstention.
+        confidence: Between 0 and 1; None if the voter could not tell.
+        competence: Probability that the voter is right, from a record of past tasks; None if unknown.
     """
 
     voter: str
@@ -31,12 +31,12 @@ class Count:
     """What a rule makes of the votes.
 
     Attributes:
-        winners: One: the winner. Several: tied. None: nobody voted, or the rule found nobody.
+        winners: The winner; several if tied; empty if nobody voted or nobody wins by this rule.
         tally: The figure that the rule compares, by alternative; more is better.
         pairwise: `pairwise[a][b]`: how many voters put a above b; for rules that look at pairs.
-        confidence: Between 0 and 1: the winner's share of what was counted, where that has a meaning.
-        cast: How many votes were counted; abstentions are not.
-        uncounted: Why a ballot could not be counted by this rule, by voter; they count as abstentions.
+        confidence: Between 0 and 1: the winner's share of what was counted; None if the rule has none.
+        cast: How many votes were counted, without abstentions.
+        uncounted: Ballots that this rule cannot count, which become abstentions: the reason, by voter.
     """
 
     winners: tuple[str, ...]
@@ -49,32 +49,32 @@ class Count:
 
 @runtime_checkable
 class Rule(Protocol):
-    """A voting rule: a pure function of votes, in whatever order they come."""
+    """A voting rule: a pure function of the votes; their order does not matter."""
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
         """Counts the votes.
 
         Args:
-            votes: One a voter; abstentions are among them.
-            alternatives: All that could be voted for, in declaration order; those that open answers
-                came down to, where the task has no choices.
+            votes: One per voter, abstentions included.
+            alternatives: All that could be voted for, in declaration order; for an open question, all
+                different answers that were given.
         """
         ...
 
 
 @runtime_checkable
 class SettlingRule(Rule, Protocol):
-    """A rule that can tell when the votes still to come cannot change its winners."""
+    """A rule that can tell when votes still to come can no longer change its winners."""
 
     def settled(
         self, votes: Sequence[Vote], outstanding: Sequence[float | None], alternatives: Sequence[str]
     ) -> bool:
-        """Whether the winners stand, whatever the outstanding voters say, abstaining included.
+        """Whether the winners are certain, however the outstanding voters vote, or if they abstain.
 
         Args:
-            votes: Those that came in; abstentions are among them.
-            outstanding: For each vote still to come, the voter's competence; None where unknown.
-            alternatives: All that can be voted for; empty for an open question, where a vote to come may
+            votes: The votes so far, abstentions included.
+            outstanding: For each vote still to come, the voter's competence; None if unknown.
+            alternatives: All that can be voted for; empty for an open question, in which a vote to come may
                 name something new.
         """
         ...
@@ -90,27 +90,25 @@ class Abstention(Frozen):
 
 
 class Verdict(Frozen):
-    """What a mindstorm comes to.
+    """The verdict of a mindstorm.
 
     Attributes:
-        answer: The answer; None where the votes are tied and no tie-break was declared, or nobody voted. To
-            an open question: in the words that most of those who gave it used (of such words, the first).
-        counted: The answer as the task counts it, which is what a benchmark scores.
-        confidence: Between 0 and 1, where the rule has a meaning for it.
+        answer: The answer; None if nobody voted, or the votes are tied and no tie-break was declared. An
+            answer to an open question is in the words most used by those who gave it.
+        counted: The answer in canonical form (`Task.canonical`), which is what a benchmark scores.
+        confidence: Between 0 and 1; None if the rule gives none.
         rule: Name of the rule.
-        tally: The figure that the rule compared, by alternative, in the words that `answer` is told in.
-        pairwise: `pairwise[a][b]`: voters who put a above b, for rules that look at pairs.
-        tied: The alternatives that were tied, also where a declared tie-break then chose one.
-        abstained: Every abstention of the mindstorm, with its cause; those within a society that is a member
-            as `SEAT/MEMBER`.
+        tally: The figure that the rule compared, by alternative; worded like `answer`.
+        pairwise: `pairwise[a][b]`: how many voters put a above b; for rules that compare pairs.
+        tied: Alternatives that were tied, also if a declared tie-break then chose one.
+        abstained: All abstentions, with their causes. A member of a nested society is `MEMBER/INNER_MEMBER`.
         cut_short: The limit that ended the mindstorm early; None if it ran to its end.
-        rounds: How many rounds of phases were closed.
-        usage: Spent by the calls made now.
-        usage_total: Spent by the whole mindstorm, stored replies of earlier runs included; its seconds are
-            those of this run, since a trace stores no clock.
-        saved: Turns that the early end of a phase made unnecessary: nobody was asked, or waited for a model
-            and had not called it. What was in flight counts as spent.
-        mindstorm: Its id.
+        rounds: How many times a phase was run.
+        usage: Spent by this run.
+        usage_total: Spent by the whole mindstorm, earlier runs included; except `seconds`, which are those of
+            this run, since a trace stores no times.
+        saved: Turns that an early end of their phase made unnecessary: their models had not been called yet.
+        mindstorm: Id of the mindstorm.
     """
 
     answer: str | None

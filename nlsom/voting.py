@@ -1,13 +1,15 @@
-"""From what was said to votes, and from votes to a verdict. Pure functions of the minutes."""
+"""From messages to votes, and from votes to a verdict. Pure functions of the minutes."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import cast
 
 from pydantic import TypeAdapter
 
+from nlsom.errors import NlsomError, cause_of
 from nlsom.form import (
     ApprovalForm,
     ChoiceForm,
@@ -21,10 +23,11 @@ from nlsom.form import (
 from nlsom.message import Approval, Ballot, Choice, Data, Message, Ranking, Said, Scores
 from nlsom.minutes import Minutes
 from nlsom.phase import Ask, Until
-from nlsom.program import Program
+from nlsom.program import Decision, Program
 from nlsom.rules import break_tie
+from nlsom.rules.ballots import named
 from nlsom.task.base import Task
-from nlsom.verdict import Abstention, SettlingRule, Verdict, Vote
+from nlsom.verdict import Abstention, Count, SettlingRule, Verdict, Vote
 from nlsom.wording import Given, tell, wordings
 
 _ABSTENTIONS = TypeAdapter(tuple[Abstention, ...])
@@ -34,12 +37,12 @@ _OVER = {"choice": ChoiceForm, "approval": ApprovalForm, "ranking": RankingForm,
 def form_of(ask: Ask, task: Task, minutes: Minutes) -> Form | None:
     """The form that a phase asks for.
 
-    `answer` is the task's own. `choice`, `approval`, `ranking` and `scores` are over the proposals that the
-    phase names, each called by who made it; without, over the task's choices; where it has none, over the
-    different answers given so far.
+    `answer` is the task's own form. The options of `choice`, `approval`, `ranking` and `scores` are the
+    proposals that the phase names (each called by who made it), else the task's choices, else the different
+    answers given so far; without any, the form is the task's own.
 
     Returns:
-        The form; None where it is over proposals and nobody made one.
+        The form; None if the options are proposals and nobody made one.
     """
     form = ask.form
     if not isinstance(form, str):
@@ -76,7 +79,7 @@ def is_over(until: Until, of: Sequence[int], minutes: Minutes, task: Task) -> bo
 
 
 def _says(said: Sequence[Message], word: str) -> bool:
-    """Whether the last of these messages comes down to a word, or ends in a line that is this word."""
+    """Whether the last message has this word as its answer or as its last line."""
     if not said:
         return False
     lines = said[-1].text.strip().splitlines()
@@ -91,9 +94,12 @@ def _bare(text: str) -> str:
 def decide(
     program: Program, minutes: Minutes, task: Task, *, cut_short: bool, seed: int
 ) -> tuple[Verdict, tuple[Abstention, ...]]:
-    """The verdict on what was said, and who voted for nothing that could be read.
+    """Reaches the verdict.
 
-    A mindstorm that was cut short takes, from a voter who did not get to vote, the answer it gave last.
+    If the mindstorm was cut short, the last answer of a voter who had not voted yet is its vote.
+
+    Returns:
+        The verdict; and an abstention for each vote that could not be read or counted.
     """
     decision = program.decision
     proposals = _proposals(minutes, decision.proposals) if decision.proposals is not None else {}
@@ -122,7 +128,7 @@ def decide(
         if ballot is None:
             unread.append(Abstention(member=last.sender, phase=last.phase, round=last.round, cause=cause))
     alternatives = tuple(proposals) or task.choices or _alternatives_of(votes)
-    count = decision.rule(votes, alternatives)
+    count = _count(decision, votes, alternatives)
     places = {program.members[at].name: at for at in decision.of}
     for voter, cause in count.uncounted.items():
         unread.append(_uncounted(voter, minutes.of(places[voter]), cause, decision.over))
@@ -144,14 +150,32 @@ def decide(
     if decision.proposals is None and not task.choices:
         words = wordings(alternatives, given, task)
         if len(words) < len(alternatives):
-            # Who votes by choosing from a list has no words but the list's: those who gave the answers had.
+            # Votes chosen from a list have the list's words; the members who gave the answers had their own.
             words = wordings(alternatives, _given(minutes, task), task) | words
         verdict = tell(verdict, words)
     return verdict, tuple(unread)
 
 
+def _count(decision: Decision, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
+    """What the rule makes of the votes.
+
+    Raises:
+        NlsomError: The rule raised an error, or returned something else than a count of these votes.
+    """
+    try:
+        count = cast("object", decision.rule(votes, alternatives))
+    except Exception as error:
+        # A rule may be a stranger's code, like an agent; but nobody can abstain in its place.
+        raise NlsomError(f"the rule {decision.name!r} failed: {cause_of(error)}") from error
+    if not isinstance(count, Count):
+        raise NlsomError(f"the rule {decision.name!r} returned {type(count).__name__}, not Count")
+    if strange := sorted(set(count.uncounted) - {vote.voter for vote in votes}):
+        raise NlsomError(f"the rule {decision.name!r} could not count {strange[0]!r}, who did not vote")
+    return count
+
+
 def abstained_within(message: Message) -> list[Abstention]:
-    """Who abstained in the society that spoke, as its message tells it; called `SEAT/MEMBER`."""
+    """The abstentions that a nested society lists in its message, as `MEMBER/INNER_MEMBER`."""
     told = [part.value for part in message.said.parts if isinstance(part, Data)]
     return [
         abstention.model_copy(update={"member": f"{message.sender}/{abstention.member}"})
@@ -176,21 +200,21 @@ def settled(
     form: Form,
     read: dict[str, Vote],
 ) -> bool:
-    """Whether those of the last phase who are still to vote cannot change the winner any more.
+    """Whether the votes still to come in the last phase can no longer change the winner.
 
     Args:
         program: The program.
         minutes: What was said before this phase.
-        said: What was said in it, by member.
-        waiting: Who is still to be heard in it.
+        said: What has been said in it, by the member's place.
+        waiting: Places of the members who are still to vote.
         task: The task.
         form: The phase's form.
-        read: The votes that were read so far, by the digest of their message; kept from look to look.
+        read: A cache of the votes that have been read, by the digest of their message.
     """
     rule, decision = program.decision.rule, program.decision
     if not isinstance(rule, SettlingRule):
         return False
-    named = decision.proposals is not None
+    over_proposals = decision.proposals is not None
     earlier = {message.sender: message for message in minutes.labelled(decision.over)}
     votes: list[Vote] = []
     outstanding: list[float | None] = []
@@ -201,16 +225,16 @@ def settled(
             outstanding.append(competence)
         elif (message := said.get(at) or earlier.get(name)) is not None:
             if (vote := read.get(message.digest)) is None:
-                ballot = message.said.ballot if named else _ballot(message.said, task)[0]
+                ballot = message.said.ballot if over_proposals else _ballot(message.said, task)[0]
                 vote = read[message.digest] = Vote(name, ballot, message.said.confidence, competence)
             votes.append(vote)
-    # An open question has no list of alternatives, however many were offered: only those voted for count.
-    alternatives = tuple(getattr(form, "options", ())) if named else task.choices
+    # An open question has no fixed alternatives, even if answers were offered as options.
+    alternatives = tuple(getattr(form, "options", ())) if over_proposals else task.choices
     return rule.settled(votes, outstanding, alternatives)
 
 
 def _ballot(said: Said, task: Task) -> tuple[Ballot | None, str]:
-    """The vote that a member's words come down to, its alternatives canonical; or why there is none."""
+    """The vote in what a member said, in canonical form; or None and the reason why there is none."""
     if said.ballot is not None:
         return _canonical(said.ballot, task)
     if said.why is not None:
@@ -242,7 +266,7 @@ def _kept(names: Sequence[str], task: Task) -> tuple[str, ...]:
 
 
 def _proposals(minutes: Minutes, label: str) -> dict[str, str]:
-    """What each member proposed last, by name, in the order in which they first did."""
+    """The last proposal of each member, by name, in the order of their first ones."""
     return {message.sender: message.text for message in minutes.labelled(label) if message.text.strip()}
 
 
@@ -253,7 +277,7 @@ def _alternatives(minutes: Minutes, task: Task) -> tuple[str, ...]:
 
 
 def _given(minutes: Minutes, task: Task) -> Iterator[Given]:
-    """The answers given in a member's own words so far: what each is counted as, and the words."""
+    """Answers given in a member's own words: the canonical form of each, and the words."""
     for message in minutes:
         answer = message.said.answer if message.said.ballot is None else None
         if answer is not None and (counted := task.canonical(answer)) is not None:
@@ -261,29 +285,19 @@ def _given(minutes: Minutes, task: Task) -> Iterator[Given]:
 
 
 def _alternatives_of(votes: Sequence[Vote]) -> tuple[str, ...]:
-    named: dict[str, None] = {}
-    for vote in votes:
-        match vote.ballot:
-            case Choice(choice=choice):
-                named[choice] = None
-            case Approval(approved=names) | Ranking(ranking=names):
-                named.update(dict.fromkeys(names))
-            case Scores(scores=scores):
-                named.update(dict.fromkeys(scores))
-            case None:
-                pass
-    return tuple(named)
+    """All alternatives that votes name, in the order in which they are first named."""
+    return tuple(dict.fromkeys(name for vote in votes if vote.ballot for name in named(vote.ballot)))
 
 
 def _agreement(answers: Sequence[Message], task: Task) -> float:
-    """The most frequent answer's share of the members who answered, by each one's last answer."""
+    """The share of the most frequent answer, counting the last answer of each member."""
     last = {message.sender: message for message in answers}
     known = [answer for message in last.values() if (answer := _answer(message, task)) is not None]
     return Counter(known).most_common(1)[0][1] / len(known) if known else 0.0
 
 
 def _unchanged(answers: Sequence[Message], task: Task) -> bool:
-    """Whether everybody's last answer is the one of the round before."""
+    """Whether the last two answers of every member are the same."""
     last_two: dict[str, list[Message]] = {}
     for message in answers:
         last_two[message.sender] = [*last_two.get(message.sender, ())[-1:], message]

@@ -1,4 +1,4 @@
-"""How the answers to an open question are told: in the words of those who gave them."""
+"""Wording the answers to an open question: in the words of those who gave them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from nlsom.task.base import Task
 from nlsom.verdict import Verdict
 
 Given = tuple[str, str]
-"""An answer: what it is counted as, and the words it was given in."""
+"""An answer: its canonical form, and the words it was given in."""
 
 
 def wordings(alternatives: Sequence[str], given: Iterable[Given], task: Task) -> dict[str, str]:
-    """The words for each alternative that were used most; of those used as often, the ones used first.
+    """The most used words for each alternative; of equally used ones, the first.
 
     Args:
-        alternatives: Answers as they are counted.
-        given: Answers in the order that counts.
-        task: Says how one is told.
+        alternatives: Answers in canonical form.
+        given: Answers in order, with their words.
+        task: Says how an answer is worded.
 
     Returns:
-        Different words for different alternatives, each counted as the alternative it stands for; those that
-        nobody gave in such words are missing.
+        Words by alternative: distinct, and each with that alternative as its canonical form. Alternatives
+        without such words are missing.
     """
     used: dict[str, Counter[str]] = {}
     for (counted, words), times in Counter(given).items():
@@ -37,7 +37,7 @@ def wordings(alternatives: Sequence[str], given: Iterable[Given], task: Task) ->
 
 
 def tell(verdict: Verdict, words: dict[str, str]) -> Verdict:
-    """The verdict with its alternatives in these words; `counted` stays."""
+    """The verdict with its alternatives in these words; only `counted` stays as it is."""
     if all(one == word for one, word in words.items()):
         return verdict
 

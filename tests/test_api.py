@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
 import pytest
 
 import nlsom
+from nlsom.errors import ConfigError, ExtraMissing, Fault, MemberFailed, PromptTooLong, UnknownAddress
 
 
 def test_all_is_sorted_complete_and_can_be_imported():
@@ -51,6 +53,30 @@ def test_loading_a_society_imports_no_web_framework_and_no_engine():
         "typer",
         "rich",
     }
+
+
+async def test_run_sync_in_a_notebook_says_what_to_write_and_leaves_no_coroutine_behind():
+    async def work():
+        return 7
+
+    with pytest.raises(RuntimeError, match="`await` this instead"):
+        nlsom.run_sync(work())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError([Fault("s.yaml:3:1", "unknown key 'x'")]),
+        MemberFailed("ann", "ballot", 2, "ValueError"),
+        PromptTooLong(10, 5, 12, "m"),
+        UnknownAddress("ann", ["bob"]),
+        ExtraMissing("the detector", "local"),
+    ],
+)
+def test_an_error_that_another_process_raised_is_the_same_here(error):
+    had = pickle.loads(pickle.dumps(error))
+    assert (type(had), str(had), vars(had)) == (type(error), str(error), vars(error))
+    assert had.exit_code == error.exit_code
 
 
 def test_run_sync_runs_a_coroutine_to_its_end():

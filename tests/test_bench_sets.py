@@ -322,3 +322,11 @@ def test_an_identifier_that_is_there_twice_is_named(tmp_path):
 
 def test_copies_of_a_set_may_hold_answers_as_plain_texts():
     assert Row({"answers": ["no", "yes"]}, "here").texts("answers[].answer") == ("no", "yes")
+
+
+def test_a_line_of_ones_own_set_without_a_picture_is_told_with_what_is_there(tmp_path):
+    (tmp_path / "q.csv").write_text("image,question,answer\n,What is two and two?,4\n")
+    with pytest.raises(
+        UsageError, match=r"nothing in .*'image', where the picture should be .*question, answer"
+    ):
+        list(load_set("folder", tmp_path / "q.csv"))

@@ -117,7 +117,7 @@ async def test_workers_with_the_same_member_share_its_load(server):
         for worker, agent in zip(workers, agents, strict=True):
             await worker.host("ann", agent)
         await caller.describe(["ann"])
-        await until(lambda: len(caller._parts[0]._roster.hosting("ann")) == 3)
+        await until(lambda: len(caller._parts[0].roster.hosting("ann")) == 3)
         await asyncio.gather(*(caller.request(make_turn(ask=str(n)), to="ann") for n in range(60)))
     assert sorted(len(agent.turns) for agent in agents) == [20, 20, 20]
 
@@ -129,7 +129,7 @@ async def test_workers_share_the_load_of_several_schedulers(server):
             await worker.host("ann", agent)
         for caller in (one, two):
             await caller.describe(["ann"])
-            await until(lambda caller=caller: len(caller._parts[0]._roster.hosting("ann")) == 3)
+            await until(lambda caller=caller: len(caller._parts[0].roster.hosting("ann")) == 3)
         asks = [caller.request(make_turn(ask=str(n)), to="ann") for n in range(30) for caller in (one, two)]
         await asyncio.gather(*asks)
         assert [len(agent.turns) for agent in agents] == [20, 20, 20]
@@ -325,7 +325,7 @@ async def test_a_worker_that_cannot_send_answers_any_more_says_so(server, monkey
         async def broken(*_):
             raise TypeError("a fault of nlsom")
 
-        monkeypatch.setattr("nlsom.bus.nats.worker.Hosting._try_send", broken)
+        monkeypatch.setattr("nlsom.bus.nats.worker.Host._try_send", broken)
         asking = asyncio.create_task(caller.request(make_turn(round=2), to="ann"))
         with pytest.raises(BusClosed, match="the bus failed"):
             await worker.gone()
@@ -373,7 +373,7 @@ async def test_workers_that_speak_for_a_member_differently_are_named(server):
     async with buses(server, 3) as (caller, one, two):
         await one.host("ann", Saying(identity="model a"))
         await two.host("ann", Saying(identity="model b"))
-        await until(lambda: len(caller._parts[0]._roster.hosting("ann")) == 2)
+        await until(lambda: len(caller._parts[0].roster.hosting("ann")) == 2)
         with pytest.raises(WorkerRefused, match="'ann' differently"):
             await caller.describe(["ann"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -35,6 +36,17 @@ def test_ask_shows_the_dialogue_and_the_verdict():
     assert done.returncode == 0
     for words in ("ann: a cat", "bob: a dog", "answer, round 2", "cat  (67%)", "plurality: cat 2, dog 1"):
         assert words in done.stdout
+
+
+def test_a_terminal_shows_that_a_society_is_being_opened_and_a_pipe_does_not():
+    ask = [*NLSOM, "ask", PANEL, "What is it?", "-q"]
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm"}
+    subprocess.run(ask, stdout=subprocess.DEVNULL, stderr=theirs, timeout=300, check=True, env=env)
+    os.close(theirs)
+    assert "opening panel" in os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert nlsom(*ask[len(NLSOM) :]).stderr == ""
 
 
 def test_ask_as_json_is_one_object_with_the_documented_fields():
@@ -135,6 +147,7 @@ def test_societies_are_listed_shown_and_checked(tmp_path):
     given = nlsom("societies", "show", "solo", "--model", "vlm=http://127.0.0.1:9/v1#m", "--json").stdout
     assert json.loads(given)["models"]["vlm"] == {"url": "http://127.0.0.1:9/v1", "model": "m"}
     assert nlsom("societies", "check", PANEL).stdout.strip().endswith("good")
+    assert nlsom("societies", "check", "solo").stdout == "solo: good\n"
     bad = tmp_path / "bad.yaml"
     bad.write_text("name: x\nmembers:\n  a: {agent: scripd}\nmindstorm:\n  - {ask: b, prompt: vote}\n")
     done = nlsom("societies", "check", bad)
@@ -288,6 +301,19 @@ def test_a_run_with_a_trace_is_not_asked_again_and_is_replayed(tmp_path):
     assert told["verdict"]["answer"] == "cat"
 
 
+def test_beside_what_was_called_now_stands_what_the_whole_mindstorm_cost(tmp_path):
+    one = tmp_path / "one.yaml"
+    one.write_text(
+        "name: one\nmodels: {llm: {scripted: 1}}\nmembers: {a: {agent: chat, model: llm}}\n"
+        "mindstorm: [{ask: a, prompt: {text: Say.}}]\n"
+    )
+    asked = [nlsom("ask", one, "What is it?", "--trace", tmp_path / "run.sqlite") for _ in range(2)]
+    assert "1 model call," in asked[0].stdout
+    assert "with stored replies" not in asked[0].stdout
+    assert "0 model calls," in asked[1].stdout
+    assert "with stored replies: 1 model call, " in asked[1].stdout
+
+
 def test_which_mindstorm_to_replay_is_asked_where_there_are_several(tmp_path):
     trace = tmp_path / "run.sqlite"
     for seed in ("1", "2"):
@@ -318,6 +344,15 @@ def test_a_terminal_that_knows_only_ascii_is_no_fault(how):
         assert json.loads(done.stdout)["answer"] == "el niño"
     else:
         assert "el ni?o" in done.stdout
+
+
+@pytest.mark.parametrize("society", [PANEL, "nope.yaml"])
+def test_a_terminal_whose_width_is_told_as_0_is_printed_to_all_the_same(society):
+    words = [*NLSOM, "ask", society, "?", "-c", "cat,dog"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "0"}
+    )
+    assert "cat" in done.stdout or "nope.yaml: No such file" in done.stderr
 
 
 def test_ctrl_c_ends_cleanly(tmp_path):

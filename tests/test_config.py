@@ -71,7 +71,7 @@ class TestFaults:
             "5:": "sayz",
             "6:": "did you mean 'monarchy'",
             "10:": "did you mean 'plurality'",
-            "11:18": "integer",
+            "11:18": "whole number",
             "11:24": "did you mean 'seconds'",
         }.items():
             assert any(one.startswith(place) and what in fault for one, fault in where.items()), (place, told)
@@ -97,7 +97,7 @@ class TestFaults:
         told = [fault.removeprefix(f"{path}:") for fault in faults(path)]
         for (place, what), fault in zip(
             (
-                ("5:13", "integer"),
+                ("5:13", "whole number"),
                 ("7:46", "unknown key 'max_token'"),
                 ("8:15", "did you mean 'everyone'?"),
                 ("8:52", "'chioce' found"),
@@ -142,7 +142,12 @@ class TestFaults:
             ({"members": {"a": {"agent": "script"}}}, "says"),
             ({"structure": {"ring": None, "star": None}}, "one structure"),
             ({"verdict": {"of": "nobody"}}, "no member or role is called 'nobody'"),
-            ({"verdict": {"over": "nothing"}}, "no phase is labelled 'nothing'"),
+            ({"verdict": {"over": "nothing"}}, "no phase is labelled 'nothing'; there are ballot$"),
+            ({"members": {"a": {"agent": "chat", "modell": "llm"}}}, "unknown key 'modell'"),
+            ({"members": {"a": {"agent": "mcp", "tool": "x", "command": "x -y"}}}, "has to be a list"),
+            ({"structure": {"edges": [["mind"]]}}, "item 2 is missing"),
+            ({"structure": {"edges": [["mind", "mind", "mind"]]}}, "too many"),
+            ({"members": {"mind": {**GOOD["members"]["mind"], "limit": "few"}}}, "a whole number, not 'few'"),
             ({"members": {"mind": {**GOOD["members"]["mind"], "count": "9" * 50}}}, "more than"),
             ({"task": "vqaa"}, "did you mean 'vqa'"),
             ({"models": {"llm": {"nonsense": "x"}}, "members": CHATS}, "exactly one"),
@@ -150,7 +155,30 @@ class TestFaults:
         ],
     )  # fmt: skip
     def test_each_fault_says_what_is_wrong(self, changes, told):
-        assert any(told in fault for fault in faults(with_(**changes)))
+        assert any(re.search(told, fault) for fault in faults(with_(**changes)))
+
+    def test_each_faulty_edge_is_told_at_its_place(self, tmp_path):
+        path = written(
+            tmp_path,
+            """\
+            name: s
+            members: {a: {agent: script, says: x}}
+            structure: {edges: [[a, a], a->a, [a]]}
+            mindstorm: [{ask: a, prompt: {text: Say.}, as: ballot}]
+            """,
+        )
+        assert [fault.removeprefix(f"{path}:") for fault in faults(path)] == [
+            "3:29: this has to be a list, `[a, b]`, not 'a->a'",
+            "3:35: item 2 is missing",
+        ]
+
+    def test_a_faulty_condition_is_not_told_to_be_missing_too(self):
+        rounds = {"repeat": "2", "phases": GOOD["mindstorm"], "until": {"agreement": "80%", "over": "ballot"}}
+        assert len(faults(with_(mindstorm=[rounds]))) == 1
+
+    def test_where_something_began_that_has_no_end_is_told_and_a_second_document_named(self, tmp_path):
+        assert "begins at 1:10" in faults(written(tmp_path, "members: {a: {agent: script}\nname: x\n"))[0]
+        assert "expected a single document" in faults(written(tmp_path, "name: a\n---\nname: b\n"))[0]
 
     def phase(self, **changes):
         return with_(mindstorm=[{**GOOD["mindstorm"][0], **changes}])
@@ -206,6 +234,14 @@ class TestFaults:
         society = with_(members=members, mindstorm=[{"ask": "everyone", "prompt": {"text": "Go."}}])
         assert any("two members have this name" in fault for fault in faults(society))
 
+    def test_a_file_that_is_named_without_its_ending_is_meant(self, tmp_path, monkeypatch):
+        written(tmp_path, "name: s\n")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match="called 's'; did you mean the file s.yaml?"):
+            nlsom.load("s")
+        with pytest.raises(UsageError, match="no society is called"):
+            nlsom.load("s" * 5000)
+
     def test_an_unknown_society_is_told_with_what_was_meant(self):
         with pytest.raises(UsageError, match="did you mean 'vqa-monarchy'"):
             nlsom.load("vqa-monarch")
@@ -246,9 +282,15 @@ class TestOverrides:
         assert society.phases[0].prompt.text == "Vote now."
         assert society.verdict.tie_break == "first"
 
+    def test_one_override_that_is_no_list_is_not_taken_for_its_letters(self):
+        with pytest.raises(UsageError, match="give a list"):
+            nlsom.load(GOOD, overrides="limits.tokens=5")
+
     def test_what_an_override_breaks_is_told_with_the_option(self):
         (told,) = faults(GOOD, overrides=["limits.tokens=lots"])
         assert told.startswith("--set limits.tokens=lots: ")
+        (told,) = faults(GOOD, overrides=["limits.token=5"])
+        assert told.startswith("--set limits.token=5: unknown key")
 
     @pytest.mark.parametrize("override", ["limits", "name.x.y=1", "mindstorm.9.as=x", "mindstorm.x=1"])
     def test_an_override_that_leads_nowhere_is_told(self, override):

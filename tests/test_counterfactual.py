@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from nlsom.config import load
 from nlsom.counterfactual import vary
-from nlsom.errors import UsageError
+from nlsom.errors import ConfigError, UsageError
 from nlsom.testing.agents import Saying, panel
 from nlsom.trace import MemoryTrace, SqliteTrace
 from nlsom_serve.cli import app
@@ -163,3 +163,21 @@ async def test_a_member_that_failed_is_not_asked_again_by_a_what_if(tmp_path):
     told = json.loads(await asyncio.to_thread(run))
     assert told["missing"] == []
     assert [one["member"] for one in told["what_if"]["abstained"]] == ["bob"]
+
+
+async def test_a_society_that_names_a_file_says_where_that_is_looked_for(tmp_path, monkeypatch):
+    (tmp_path / "inner.yaml").write_text(
+        "name: inner\nmembers: {a: {agent: script, says: x}}\nmindstorm: [{ask: a, prompt: {text: Say.}}]\n"
+    )
+    (tmp_path / "outer.yaml").write_text(
+        "name: outer\nmembers: {a: {agent: society, society: inner.yaml}}\n"
+        "mindstorm: [{ask: a, prompt: {text: Say.}}]\n"
+    )
+    trace = MemoryTrace()
+    async with load(tmp_path / "outer.yaml", trace=trace) as society:
+        await society.ask("What?")
+    (header,) = [header async for header in trace.mindstorms() if header.society == "outer"]
+    with pytest.raises(ConfigError, match="what its file names by a path is looked for from here"):
+        vary(header, rule="borda")
+    monkeypatch.chdir(tmp_path)
+    assert vary(header, rule="borda").name == "outer"

@@ -65,6 +65,23 @@ async def test_a_server_that_cannot_be_started_is_unavailable() -> None:
             pass
 
 
+async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nlsom_agents.mcp.STARTS", 0.2)
+    with pytest.raises(ModelUnavailable, match="did not answer within 0.2 seconds"):
+        async with Mcp(tool="x", command=(sys.executable, "-c", "import sys; sys.stdin.read()")):
+            pass
+
+
+async def test_what_a_server_prints_beside_the_protocol_is_told_in_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    code = f"print('Welcome!', flush=True); import runpy; runpy.run_path({SERVER!r}, run_name='__main__')"
+    async with Mcp(tool="shout", command=(sys.executable, "-c", code)) as agent:
+        assert await agent.speak(make_turn("so")) is not None
+    (told,) = (record for record in caplog.records if record.name == "mcp.client.stdio")
+    assert told.exc_info is None
+
+
 async def test_without_the_sdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(ExtraMissing, match=r"nlsom\[mcp\]"):

@@ -15,13 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from nlsom.errors import MediaError
 from nlsom.media import FolderStore, GateLimits, MediaStore
-from nlsom.media.recent import Recent
 from nlsom.message import File, Image
 
 
@@ -249,15 +246,3 @@ async def test_processes_that_write_the_same_bytes_leave_them_whole(tmp_path: Pa
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == 40
     assert all(hashlib.sha256(path.read_bytes()).hexdigest() == path.name for path in files)
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12))))
-def test_the_cache_never_holds_more_than_its_limit_and_never_lies(uses: list[tuple[int, int]]) -> None:
-    cache, held = Recent[bytes](20), dict[str, bytes]()
-    for number, size in uses:
-        key = f"{number}"
-        value = held.setdefault(key, bytes([number]) * size)
-        assert cache.get(key) in (None, value)
-        cache.put(key, value)
-        assert cache.get(key) == value, "what was used last is there"
-        assert sum(len(found) for key in held if (found := cache.get(key)) is not None) <= 20

@@ -256,6 +256,13 @@ async def test_a_name_that_is_not_served_is_refused_with_the_names_that_are():
             await ask(model)
 
 
+async def test_where_nothing_of_the_interface_is_the_address_is_in_doubt():
+    everywhere = {"/v1/models": status(404), "/v1/chat/completions": status(404)}
+    async with FaultyServer(answers=everywhere) as server, quick(server.url, "m") as model:
+        with pytest.raises(ModelUnavailable, match="has no model 'm'; does the address end in /v1"):
+            await ask(model)
+
+
 async def test_a_server_that_lists_no_models_is_fine_when_the_model_is_named():
     async with FaultyServer(answers={"/v1/models": status(404)}) as server:
         with pytest.raises(ModelError, match="does the address end in /v1"):
@@ -442,7 +449,7 @@ async def test_a_reply_that_takes_too_long_is_given_up_at_the_second_time(fault)
 
 async def test_a_refused_request_is_not_tried_again_and_says_why_in_bounded_words():
     async with FaultyServer(then=status(400, "bad\n" * 500)) as server, quick(server.url) as model:
-        with pytest.raises(ModelError, match="refused the request for faulty: bad bad") as caught:
+        with pytest.raises(ModelError, match=r"refused the request for faulty \(400\): bad bad") as caught:
             await ask(model)
     assert len(server.chats) == 1
     assert len(str(caught.value)) < 400

@@ -171,8 +171,13 @@ def test_what_a_server_says_went_wrong_is_found(body, said):
     assert error_text(body) == said
 
 
+def test_an_error_that_a_gateway_tells_in_a_200_is_told_on():
+    with pytest.raises(MalformedError, match="^the backend is overloaded$"):
+        read_completion(b'{"error": {"message": "the backend is overloaded", "code": 529}}', None, 0.0)
+
+
 def test_a_400_about_something_else_is_no_prompt_too_long():
-    named = {"where": "s", "model": "m", "prompt": "p", "reply": 1, "context": 8}
+    named = {"status": 400, "where": "s", "model": "m", "prompt": "p", "reply": 1, "context": 8}
     assert type(refusal(b'{"error": {"message": "At most 1 image"}}', **named)) is ModelError
     long = refusal(b'{"error": {"message": "maximum context length is 9 tokens"}}', **named)
     assert isinstance(long, PromptTooLong)

@@ -6,7 +6,7 @@ from nlsom.errors import NlsomError
 from nlsom.model.contract import Completion
 from nlsom.phase import Limits
 from nlsom.society import narrowed, opened_together
-from nlsom.testing.slow import Slow
+from nlsom.testing.agents import Saying
 from nlsom.trace import MemoryTrace
 from nlsom_agents.chat import Chat
 
@@ -100,8 +100,8 @@ async def test_a_narrowed_society_is_the_same_otherwise():
 
 
 async def test_a_mindstorm_with_narrower_limits_is_another_one():
-    slow = Slow("yes", seconds=30)
-    society = one_phase([slow, Slow("yes", seconds=0)])
+    slow = Saying("yes", seconds=30)
+    society = one_phase([slow, Saying("yes", seconds=0)])
     society.trace = MemoryTrace()
     async with society:
         task = await society.make_task("Well?")

@@ -61,6 +61,9 @@ def strict():
 class Fussy:
     def __init__(self) -> None:
         raise KeyError("no such thing")
+
+def counted():
+    return 7
 """
 POINTS = """
 [nlsom.agents]
@@ -68,6 +71,7 @@ parrot = stranger:Parrot
 mindful = stranger:Mindful
 fussy = stranger:Fussy
 broken = stranger_broken:Agent
+leaving = stranger_leaving:Agent
 absent = stranger_gone:Agent
 extra = stranger_gone:Agent [birds]
 wrong = stranger:NoSuchThing
@@ -79,6 +83,7 @@ riddle = stranger:Riddle
 notask = stranger:Parrot
 [nlsom.rules]
 first_wins = stranger:FirstWins
+counted = stranger:counted
 [nlsom.sets]
 riddles = stranger:RIDDLES
 noset = stranger:Parrot
@@ -93,6 +98,7 @@ stranger = stranger_societies
 def _installed(tmp_path, monkeypatch):
     (tmp_path / "stranger.py").write_text(CODE + "\nCODE = 7\n")
     (tmp_path / "stranger_broken.py").write_text("1 / 0")
+    (tmp_path / "stranger_leaving.py").write_text("raise SystemExit(9)")
     package = tmp_path / "stranger_societies"
     (package / "prompts").mkdir(parents=True)
     (package / "__init__.py").write_text("")
@@ -135,6 +141,7 @@ async def test_a_strangers_model_is_found_by_its_key():
     [
         ("parot", PluginError, "did you mean 'parrot'"),
         ("broken", PluginError, "ZeroDivisionError"),
+        ("leaving", PluginError, "SystemExit: 9"),
         ("absent", PluginError, "needs the module 'stranger_gone'"),
         ("extra", ExtraMissing, r"pip install 'nlsom\[birds\]'"),
         ("wrong", PluginError, "NoSuchThing"),
@@ -167,6 +174,17 @@ def test_a_task_that_is_none_is_told():
         "mindstorm": [{"ask": "a", "prompt": {"text": "Go."}}],
     }
     with pytest.raises(ConfigError, match="no subclass of nlsom.Task"):
+        nlsom.load(spec)
+
+
+def test_a_plugin_that_makes_no_rule_is_told():
+    spec = {
+        "name": "x",
+        "members": {"a": {"agent": "parrot"}},
+        "mindstorm": [{"ask": "a", "prompt": {"text": "Go."}}],
+        "verdict": {"rule": "counted"},
+    }
+    with pytest.raises(ConfigError, match="'counted' .of rules. makes no rule, but 7"):
         nlsom.load(spec)
 
 

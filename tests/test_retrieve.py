@@ -93,6 +93,13 @@ async def test_other_texts_are_another_identity(folder: Path) -> None:
         assert agent.identity != before
 
 
+async def test_a_folder_without_texts_is_told(tmp_path: Path) -> None:
+    (tmp_path / "picture.png").write_bytes(b"")
+    with pytest.raises(UsageError, match="no texts .*md"):
+        async with Retrieve(folder=str(tmp_path)):
+            pass
+
+
 def test_a_folder_that_is_not_there_is_told() -> None:
     with pytest.raises(UsageError, match="no folder"):
         Retrieve(folder="nowhere/at/all")

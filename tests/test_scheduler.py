@@ -24,6 +24,7 @@ from nlsom.testing.agents import Failing, Hanging, Saying, panel
 from nlsom.testing.bus import until
 from nlsom.trace import MemoryTrace, SqliteTrace
 from nlsom.turn import Turn
+from nlsom.verdict import Count, Verdict
 
 SAY = Inline(text="Say it.")
 CHOICES = ("cat", "dog")
@@ -478,9 +479,24 @@ class TestFailures:
             task = await society.make_task("What?")
             async with society.mindstorm(task) as running:
                 events = [event async for event in running]
-                with pytest.raises(ZeroDivisionError):
+                with pytest.raises(NlsomError, match="no votes") as told:
                     await running.verdict()
-        assert events[-1] == Stopped(mindstorm=running.id, reason="ZeroDivisionError: no votes")
+        assert isinstance(told.value.__cause__, ZeroDivisionError)  # with the place in the rule's own code
+        reason = "the rule 'broken' failed: ZeroDivisionError: no votes"
+        assert events[-1] == Stopped(mindstorm=running.id, reason=reason)
+
+    @pytest.mark.parametrize(
+        ("made", "told"),
+        [
+            (None, "returned NoneType, not Count"),
+            (Verdict(answer="yes", rule="odd"), "returned Verdict, not Count"),
+            (Count((), {}, uncounted={"nobody": "blank"}), "could not count 'nobody', who did not vote"),
+        ],
+    )
+    async def test_a_rule_that_returns_no_count_of_the_votes_is_named(self, made, told):
+        async with panel([Saying("yes")], verdict=VerdictBy(lambda *_: made, "odd")) as society:
+            with pytest.raises(NlsomError, match=f"the rule 'odd' {told}"):
+                await society.ask("What?")
 
     async def test_an_error_that_cannot_say_what_it_is_still_is_the_end(self):
         class Mute(Exception):
@@ -493,9 +509,9 @@ class TestFailures:
         society = panel([Saying("yes")], verdict=VerdictBy(broken, "broken"))
         async with society, society.mindstorm(VqaTask(question="What?")) as running:
             events = [event async for event in running]
-            with pytest.raises(Mute):
+            with pytest.raises(NlsomError, match="Mute"):
                 await running.verdict()
-        assert events[-1] == Stopped(mindstorm=running.id, reason="Mute")
+        assert events[-1] == Stopped(mindstorm=running.id, reason="the rule 'broken' failed: Mute")
 
 
 class TestUsage:

@@ -13,8 +13,8 @@ from test_serve_native import until
 
 from nlsom.errors import UsageError
 from nlsom.message import Usage
-from nlsom.testing.slow import Slow
-from nlsom_serve.app import Keys, Settings, read_keys
+from nlsom.testing.agents import Saying
+from nlsom_serve.app import Keys, Settings, opened_house, read_keys
 from nlsom_serve.app.errors import ApiError
 from nlsom_serve.app.guard import Guard, local_hosts
 from nlsom_serve.app.places import Places
@@ -63,7 +63,7 @@ async def test_a_place_that_is_cancelled_in_the_queue_or_never_used_is_free_agai
 async def test_five_hundred_clients_at_once_get_200_or_429_and_nothing_else(tmp_path):
     settings = Settings(at_once=8, queue=40)
     limits = httpx.Limits(max_connections=500)
-    async with serving(tmp_path, one_phase([Slow()], name="trio"), settings=settings) as (client, house):
+    async with serving(tmp_path, one_phase([Saying()], name="trio"), settings=settings) as (client, house):
         async with httpx.AsyncClient(base_url=client.base_url, timeout=120, limits=limits) as many:
             got = await asyncio.gather(*(many.post(CHAT, json=chat(f"{n}?")) for n in range(500)))
         assert {response.status_code for response in got} == {200, 429}
@@ -90,7 +90,7 @@ async def test_only_who_has_a_key_is_let_in(tmp_path):
 
 
 async def test_a_key_that_has_spent_its_tokens_waits_and_the_others_do_not(tmp_path):
-    society = one_phase([Slow(usage=Usage(prompt_tokens=60))], name="trio")
+    society = one_phase([Saying(usage=Usage(prompt_tokens=60))], name="trio")
     async with serving(tmp_path, society, keys=Keys({"me": KEY, "them": OTHER}, tokens=100)) as (client, _):
         mine = {"Authorization": f"Bearer {KEY}"}
         got = [await client.post(CHAT, json=chat("Well?"), headers=mine) for _ in range(3)]
@@ -240,7 +240,7 @@ def test_a_server_process_answers_curl_and_ends_well_when_asked(tmp_path):
 
 
 async def test_while_it_ends_it_answers_what_was_asked_and_takes_no_more(tmp_path):
-    slow = Slow(seconds=0.5)
+    slow = Saying(seconds=0.5)
     async with serving(tmp_path, one_phase([slow], name="trio")) as (client, house):
         asked = asyncio.create_task(client.post(CHAT, json=chat("Well?")))
         while not slow.running:
@@ -267,6 +267,13 @@ def test_a_public_address_without_a_key_is_refused_at_the_command_line(tmp_path)
     assert server.process.wait(timeout=60) == 2
     assert "--api-key-file" in server.log
     assert not (tmp_path / "data").exists()
+
+
+async def test_data_are_not_kept_in_what_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="file: the folder cannot be made"):
+        async with opened_house([trio()], tmp_path / "file", settings=Settings(), keys=Keys(None)):
+            pass
 
 
 async def test_two_societies_of_one_name_are_not_served_together(tmp_path):

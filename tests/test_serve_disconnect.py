@@ -8,9 +8,9 @@ from serving import CHAT, chat, one_phase, serving
 from test_serve_native import until
 
 from nlsom.config import load
+from nlsom.testing.agents import Saying
 from nlsom.testing.behaviours import ok
 from nlsom.testing.faulty import FaultyServer
-from nlsom.testing.slow import Slow
 
 
 def tasks():
@@ -20,7 +20,7 @@ def tasks():
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_that_leaves_takes_its_mindstorm_with_it(tmp_path, stream):
-    slow = Slow(seconds=60)
+    slow = Saying(seconds=60)
     async with serving(tmp_path, one_phase([slow, slow, slow], name="trio")) as (client, house):
         asking = asyncio.create_task(client.post(CHAT, json=chat("Well?", stream=stream)))
         await until(lambda: slow.running == 3)
@@ -32,7 +32,7 @@ async def test_a_client_that_leaves_takes_its_mindstorm_with_it(tmp_path, stream
 
 
 async def test_a_client_that_shuts_its_sending_side_counts_as_one_that_leaves(tmp_path):
-    slow = Slow(seconds=60)
+    slow = Saying(seconds=60)
     async with serving(tmp_path, one_phase([slow, slow, slow], name="trio")) as (client, _):
         url = client.base_url
         reader, writer = await asyncio.open_connection(url.host, url.port)
@@ -68,7 +68,7 @@ async def test_a_client_that_leaves_is_noticed_down_to_the_server_of_the_models(
 
 
 async def test_clients_that_leave_at_any_moment_leave_nothing_behind(tmp_path):
-    slow = Slow(seconds=0.05)
+    slow = Saying(seconds=0.05)
     draw = random.Random(6)
     async with serving(tmp_path, one_phase([slow, slow], name="trio")) as (client, house):
         body = json.dumps(chat("Well?")).encode()
@@ -86,7 +86,7 @@ async def test_clients_that_leave_at_any_moment_leave_nothing_behind(tmp_path):
 
 
 async def test_one_of_two_who_ask_the_same_may_leave(tmp_path):
-    slow = Slow(seconds=0.5)
+    slow = Saying(seconds=0.5)
     async with serving(tmp_path, one_phase([slow], name="trio")) as (client, _):
         stays = asyncio.create_task(client.post(CHAT, json=chat("Well?", seed=1)))
         await until(lambda: slow.running == 1)
@@ -95,11 +95,11 @@ async def test_one_of_two_who_ask_the_same_may_leave(tmp_path):
             await asyncio.sleep(0.05)
             leaves.cancel()
         assert (await stays).status_code == 200
-        assert (slow.begun, slow.cancelled) == (1, 0)
+        assert (len(slow.turns), slow.cancelled) == (1, 0)
 
 
 async def test_whoever_only_watches_or_waits_may_leave_and_it_goes_on(tmp_path):
-    slow = Slow(seconds=0.5)
+    slow = Saying(seconds=0.5)
     async with serving(tmp_path, one_phase([slow], name="trio")) as (client, _):
         new = {"society": "trio", "question": "Well?", "seed": 3, "wait": True}
         waits = asyncio.create_task(client.post("/v1/mindstorms", json=new))
@@ -114,7 +114,7 @@ async def test_whoever_only_watches_or_waits_may_leave_and_it_goes_on(tmp_path):
 
 
 async def test_whoever_leaves_while_nothing_happens_leaves_nothing_behind(tmp_path):
-    slow = Slow(seconds=60)
+    slow = Saying(seconds=60)
     async with serving(tmp_path, one_phase([slow], name="trio")) as (client, _):
         id = (await client.post("/v1/mindstorms", json={"society": "trio", "question": "Well?"})).json()["id"]
         await until(lambda: slow.running == 1)
@@ -133,7 +133,7 @@ async def test_whoever_leaves_while_nothing_happens_leaves_nothing_behind(tmp_pa
 
 
 async def test_a_chat_does_not_end_what_was_given_to_the_server_to_keep(tmp_path):
-    slow = Slow(seconds=0.5)
+    slow = Saying(seconds=0.5)
     async with serving(tmp_path, one_phase([slow], name="trio")) as (client, _):
         new = {"society": "trio", "question": "Well?", "seed": 1}
         id = (await client.post("/v1/mindstorms", json=new)).json()["id"]

@@ -5,7 +5,7 @@ import pytest
 from serving import CHAT, TRIO, chat, one_phase, png, serving, trio
 
 from nlsom.config import load
-from nlsom.testing.slow import Slow
+from nlsom.testing.agents import Saying
 from nlsom_serve.app import Settings
 from nlsom_serve.app.ledger import Ledger
 
@@ -129,8 +129,8 @@ async def test_events_go_on_after_the_last_one_that_came(tmp_path):
 
 
 async def test_a_watcher_who_comes_late_sees_all_from_the_beginning(tmp_path):
-    slow = Slow(seconds=0.3)
-    society = one_phase([Slow("yes", seconds=0), slow], name="trio")
+    slow = Saying(seconds=0.3)
+    society = one_phase([Saying("yes", seconds=0.001), slow], name="trio")
     async with serving(tmp_path, society) as (client, _):
         id = (await client.post("/v1/mindstorms", json={"society": "trio", "question": "Well?"})).json()["id"]
         await until(lambda: slow.running)
@@ -141,7 +141,7 @@ async def test_a_watcher_who_comes_late_sees_all_from_the_beginning(tmp_path):
 
 
 async def test_a_mindstorm_is_cancelled_down_to_its_members(tmp_path):
-    slow = Slow(seconds=60)
+    slow = Saying(seconds=60)
     async with serving(tmp_path, one_phase([slow, slow], name="trio")) as (client, house):
         id = (await client.post("/v1/mindstorms", json={"society": "trio", "question": "Well?"})).json()["id"]
         await until(lambda: slow.running == 2)
@@ -157,7 +157,7 @@ async def test_a_mindstorm_is_cancelled_down_to_its_members(tmp_path):
 
 
 async def test_one_that_waits_for_its_place_can_be_cancelled_too(tmp_path):
-    slow = Slow(seconds=60)
+    slow = Saying(seconds=60)
     society = one_phase([slow], name="trio")
     async with serving(tmp_path, society, settings=Settings(at_once=1)) as (client, house):
         first = (await client.post("/v1/mindstorms", json={"society": "trio", "question": "1?"})).json()["id"]
@@ -295,7 +295,7 @@ async def test_a_society_is_told_with_its_members(tmp_path, field):
 
 
 async def test_metrics_count_what_happened(tmp_path):
-    society = one_phase([Slow("yes"), Slow("no")], name="trio")
+    society = one_phase([Saying("yes"), Saying("no")], name="trio")
     async with serving(tmp_path, society) as (client, _):
         await client.post(CHAT, json=chat("Well? A. yes B. no"))
         text = (await client.get("/metrics")).text

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from serving import CHAT, Process, chat, one_phase, png, serving, trio, with_picture
 
 from nlsom.message import Said, Usage
-from nlsom.testing.slow import Slow
+from nlsom.testing.agents import Saying
 from nlsom_serve.app import Settings
 from nlsom_serve.app.shapes import ChatRequest
 
@@ -105,7 +105,7 @@ async def test_a_stream_brings_the_dialogue_first_and_then_the_verdict(sdk):
 
 async def test_usage_sums_every_member_with_cached_tokens(tmp_path):
     spent = Usage(calls=1, prompt_tokens=100, cached_tokens=60, completion_tokens=2)
-    society = one_phase([Slow(usage=spent), Slow(usage=spent)], name="trio")
+    society = one_phase([Saying(usage=spent), Saying(usage=spent)], name="trio")
     async with serving(tmp_path, society) as (client, _):
         told = (await client.post(CHAT, json=chat("Well? A. yes B. no", n=2))).json()
     assert told["usage"]["prompt_tokens"] == 400
@@ -131,7 +131,7 @@ async def test_a_stream_of_several_answers_says_which_each_chunk_belongs_to(sdk)
 
 
 async def test_the_same_seed_is_the_same_mindstorm_and_costs_nothing_twice(tmp_path):
-    agent = Slow(usage=Usage(calls=1, prompt_tokens=10, completion_tokens=1))
+    agent = Saying(usage=Usage(calls=1, prompt_tokens=10, completion_tokens=1))
     async with serving(tmp_path, one_phase([agent], name="trio")) as (client, _):
         first = (await client.post(CHAT, json=chat("Well?", seed=1))).json()
         again = (await client.post(CHAT, json=chat("Well?", seed=1))).json()
@@ -139,7 +139,7 @@ async def test_the_same_seed_is_the_same_mindstorm_and_costs_nothing_twice(tmp_p
     assert first["nlsom"]["mindstorm"] == again["nlsom"]["mindstorm"] != other["nlsom"]["mindstorm"]
     assert again["usage"]["total_tokens"] == 0
     assert again["nlsom"]["usage_total"]["prompt_tokens"] == 10
-    assert agent.begun == 2
+    assert len(agent.turns) == 2
 
 
 async def test_earlier_turns_of_the_chat_are_context_and_the_last_is_the_question(server):
@@ -196,7 +196,7 @@ async def test_the_official_client_parses_an_answer_by_schema(tmp_path):
 
 
 async def test_a_tie_is_a_refusal_and_never_a_guess(tmp_path):
-    society = one_phase([Slow("yes"), Slow("no")], name="trio")
+    society = one_phase([Saying("yes"), Saying("no")], name="trio")
     async with serving(tmp_path, society) as (client, _):
         told = (await client.post(CHAT, json=chat("Well? A. yes B. no"))).json()
     message = told["choices"][0]["message"]
@@ -205,7 +205,7 @@ async def test_a_tie_is_a_refusal_and_never_a_guess(tmp_path):
 
 
 async def test_a_failing_member_abstains_and_its_cause_tells_no_path_key_or_address(tmp_path):
-    society = one_phase([Slow("yes"), _Fails()], name="trio")
+    society = one_phase([Saying("yes"), _Fails()], name="trio")
     async with serving(tmp_path, society) as (client, _):
         response = await client.post(CHAT, json=chat("Well? A. yes B. no"))
     told = response.json()
@@ -216,7 +216,7 @@ async def test_a_failing_member_abstains_and_its_cause_tells_no_path_key_or_addr
 
 
 async def test_the_dialogue_says_why_a_member_that_said_nothing_has_no_answer(tmp_path):
-    society = one_phase([Slow("yes"), _Blind()], name="trio")
+    society = one_phase([Saying("yes"), _Blind()], name="trio")
     async with serving(tmp_path, society) as (client, _):
         told = (await client.post(CHAT, json=chat("Well? A. yes B. no"))).json()
     thought = told["choices"][0]["message"]["reasoning_content"]
@@ -234,7 +234,7 @@ async def test_where_no_member_answered_the_status_says_so(tmp_path):
 
 
 async def test_the_limits_of_a_request_narrow_those_of_the_society(tmp_path):
-    slow = Slow("yes", seconds=30)
+    slow = Saying("yes", seconds=30)
     async with serving(tmp_path, one_phase([slow], name="trio")) as (client, _):
         told = await client.post(CHAT, json=chat("Well?", nlsom={"limits": {"seconds": 0.05}}))
     assert told.status_code == 503

@@ -12,7 +12,7 @@ from playwright.async_api import async_playwright, expect
 from serving import TRIO, one_phase, png, serving
 
 from nlsom.config import load
-from nlsom.testing.slow import Slow
+from nlsom.testing.agents import Saying
 from nlsom_serve.app import Keys
 
 pytestmark = pytest.mark.browser
@@ -161,7 +161,7 @@ async def test_a_file_that_is_no_picture_is_said_not_to_be_one(tmp_path):
 
 
 async def test_the_graph_lights_up_while_members_think(tmp_path):
-    slow = Slow("cat", seconds=0.6)
+    slow = Saying("cat", seconds=0.6)
     async with visited(tmp_path, one_phase([slow, slow, slow], name="trio")) as (page, _, _):
         await page.get_by_label("Question").fill("What?")
         await page.keyboard.press("Control+Enter")
@@ -214,7 +214,9 @@ class _Fails:
 
 
 async def test_a_failing_member_is_shown_as_one_that_abstains(tmp_path):
-    society = one_phase([Slow("<b>cat</b>", seconds=0), _Fails(), Slow("<b>cat</b>", seconds=0)], name="trio")
+    society = one_phase(
+        [Saying("<b>cat</b>", seconds=0), _Fails(), Saying("<b>cat</b>", seconds=0)], name="trio"
+    )
     async with visited(tmp_path, society) as (page, _, _):
         await page.get_by_label("Question").fill("<script>alert(1)</script>?")
         await page.get_by_role("button", name="Ask", exact=True).click()
@@ -227,7 +229,7 @@ async def test_a_failing_member_is_shown_as_one_that_abstains(tmp_path):
 
 
 async def test_a_mindstorm_is_cancelled_from_the_page(tmp_path):
-    slow = Slow(seconds=60)
+    slow = Saying(seconds=60)
     async with visited(tmp_path, one_phase([slow], name="trio")) as (page, _, _):
         await page.get_by_label("Question").fill("What?")
         await page.get_by_role("button", name="Ask", exact=True).click()
@@ -239,7 +241,7 @@ async def test_a_mindstorm_is_cancelled_from_the_page(tmp_path):
 
 
 async def test_a_hundred_and_twenty_nine_members_fit_a_phone(tmp_path):
-    society = one_phase([Slow("cat", seconds=0) for _ in range(129)], name="crowd")
+    society = one_phase([Saying("cat", seconds=0) for _ in range(129)], name="crowd")
     phone = {"viewport": {"width": 375, "height": 740}}
     async with visited(tmp_path, society, **phone) as (page, _, _):
         await page.get_by_label("Question").fill("What?")

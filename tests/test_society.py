@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
-from nlsom.errors import ConfigError, NlsomError, UsageError
+from nlsom.errors import ConfigError, NlsomError, Unavailable, UsageError
 from nlsom.phase import Ask, Inline, Repeat, Until
 from nlsom.task import CaptionTask, VqaTask
 from nlsom.testing.agents import Saying, panel
@@ -31,7 +32,7 @@ class Opened(Saying):
 
 
 def ask(who="everyone", label="ballot", **more) -> Ask:
-    return Ask(ask=who, prompt=Inline(text="Say it."), label=label, **more)
+    return Ask(ask=who, label=label, **{"prompt": Inline(text="Say it."), **more})
 
 
 async def test_agents_and_the_models_they_share_are_opened_once_and_closed_in_reverse():
@@ -104,6 +105,44 @@ async def test_a_task_of_another_kind_is_refused():
             await society.ask(CaptionTask())
 
 
+async def test_a_word_in_place_of_a_task_is_told_what_makes_one():
+    async with panel([Saying("yes")]) as society:
+        with pytest.raises(UsageError, match="not on str; .*make_task"):
+            async with society.mindstorm("What?"):
+                pass
+
+
+@pytest.mark.parametrize("agent", [None, Saying, object()])
+def test_what_cannot_speak_is_no_agent(agent):
+    with pytest.raises(ConfigError, match="members.m0: .* no object with a method `speak`"):
+        panel([agent])
+
+
+async def test_an_agent_that_cannot_be_opened_is_named():
+    class Gone(Saying):
+        async def __aenter__(self):
+            raise RuntimeError("the device is gone")
+
+        async def __aexit__(self, *_):
+            pass
+
+    with pytest.raises(Unavailable, match="Gone cannot be opened: RuntimeError: the device is gone"):
+        async with panel([Gone("yes")]):
+            pass
+
+
+def test_a_seat_where_no_turn_may_run_is_refused_and_not_waited_at_for_ever():
+    society = panel([Saying("yes")])
+    with pytest.raises(ConfigError, match="members.m0.limit: at least 1, not 0"):
+        dataclasses.replace(society, seats=[dataclasses.replace(society.seats[0], limit=0)])
+
+
+async def test_a_prompt_that_cannot_be_made_is_told_with_phase_round_and_member():
+    async with panel([Saying("yes")], (ask(prompt=Inline(text="{{ 1 / (round - 1) }}")),)) as society:
+        with pytest.raises(UsageError, match="phase 'ballot', round 1, prompt for 'm0': .*division by zero"):
+            await society.ask("What?")
+
+
 async def test_pictures_beside_a_whole_task_are_an_error_and_not_dropped():
     async with panel([Saying("yes")]) as society:
         with pytest.raises(UsageError, match="whole task"):
@@ -116,6 +155,9 @@ async def test_pictures_beside_a_whole_task_are_an_error_and_not_dropped():
         ({"question": 5}, "makes no vqa task"),
         ({"question": "?", "choices": ["a", None]}, "makes no vqa task"),
         ({"question": "?", "choices": "cat"}, "choices='cat': give a list"),
+        ({"question": "?", "choices": {"cat", "dog"}}, "give a list"),  # in no order, so no key could be had
+        ({"question": "?", "images": b"GIF89a"}, "give a list"),
+        ({"question": "?", "extra": ["a"]}, "extra: Input should be a valid dictionary"),
         ({"question": "?", "images": "cat.jpg"}, "images='cat.jpg': give a list"),
     ],
 )

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import pty
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +92,25 @@ async def test_at_the_end_of_input_nothing_is_said(keyboard: tuple[int, int]) ->
     read, write = keyboard
     os.close(write)
     assert await Terminal(read, shown()[0]).ask(make_turn("a")) == ""
+
+
+async def test_where_there_is_no_input_at_all_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # as Python has it where it was closed
+    assert await Terminal(console=shown()[0]).ask(make_turn("a")) == ""
+
+
+@pytest.mark.parametrize(("typed", "taken"), [(b"7\ndog\n", "dog"), (b"7\n8\n", "8"), (b"\n", "")])
+async def test_who_mistypes_an_answer_is_asked_once_more(typed: bytes, taken: str) -> None:
+    ours, theirs = pty.openpty()
+    console, text = shown()
+    try:
+        os.write(ours, typed)
+        turn = make_turn("What?", form=ChoiceForm(options=("cat", "dog")))
+        assert (await Terminal(theirs, console).ask(turn)).strip() == taken
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert ("once more" in text.getvalue()) == (len(typed) > 1)
 
 
 async def test_answers_may_come_from_a_file(tmp_path: Path) -> None:

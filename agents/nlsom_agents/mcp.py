@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -18,6 +19,10 @@ from nlsom.turn import Turn
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.types import Tool as ServersTool
+
+
+STARTS = 120.0
+"""Seconds that a server may take until it answers; `npx` and `uvx` fetch one first."""
 
 
 class Mcp:
@@ -78,7 +83,12 @@ class Mcp:
         # The SDK wants to be left by the task that entered it: this one.
         self._serving = asyncio.create_task(self._serve(ready), name=f"MCP tool {self._tool}")
         try:
-            await ready
+            async with asyncio.timeout(STARTS):
+                await ready
+        except TimeoutError:
+            await self.__aexit__()
+            told = f"the server of MCP tool {self._tool!r} did not answer within {STARTS:g} seconds"
+            raise ModelUnavailable(told) from None
         except BaseException:
             await self.__aexit__()
             raise
@@ -152,7 +162,14 @@ def _client(command: Sequence[str], url: str | None, env: dict[str, str] | None)
         raise ExtraMissing("an MCP member", "mcp") from error
     if url is not None:
         return Client(url)
+    logging.getLogger("mcp.client.stdio").addFilter(_in_a_line)
     return Client(StdioServerParameters(command=command[0], args=list(command[1:]), env=env))
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """What a server prints beside the protocol, such as a greeting, is told without a traceback."""
+    record.exc_info = None
+    return True
 
 
 async def _find(client: Client, name: str) -> ServersTool:

@@ -69,6 +69,8 @@ class Retrieve:
 
     async def __aenter__(self) -> Self:
         self._passages = await asyncio.to_thread(passages, self._folder)
+        if not self._passages:
+            raise UsageError(f"there are no texts ({', '.join(ENDINGS)}) in {str(self._folder)!r}")
         self._vectors = await self.model.embed([passage.text for passage in self._passages])
         return self
 
@@ -77,7 +79,7 @@ class Retrieve:
 
     async def speak(self, turn: Turn) -> Said | None:
         """The passages, the likest first, each after its source; nothing where none is like it."""
-        if self._vectors is None or not self._passages:
+        if self._vectors is None:
             return None
         heard = asked(turn)
         question = turn.task.question if heard == turn.task.question else f"{turn.task.question}\n{heard}"

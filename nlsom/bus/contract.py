@@ -16,7 +16,7 @@ class Bus(Protocol):
     """Carries turns to agents and events to observers."""
 
     async def host(self, address: str, agent: Agent, *, limit: int | None = None) -> None:
-        """Answers for `address` with `agent`, at most `limit` turns at once.
+        """Hosts an agent at an address; at most `limit` of its turns run at once.
 
         Raises:
             UsageError: The address is taken.
@@ -27,17 +27,20 @@ class Bus(Protocol):
     def request(
         self, turn: Turn, *, to: str, deadline: float | None = None
     ) -> Coroutine[Any, Any, Said | None]:
-        """Asks the agent at `to`; cancelling the request cancels the agent.
+        """Asks the agent at an address. Cancelling the request cancels the agent.
 
         Args:
             turn: What is asked.
             to: The address.
-            deadline: In seconds of the event loop's clock; None waits as long as the agent takes.
+            deadline: On the event loop's clock, in seconds; None waits as long as the agent takes.
+
+        Returns:
+            What the agent returned: what it says, or None if it has nothing to say.
 
         Raises:
-            UnknownAddress: Nobody is hosted there.
-            DeadlineExceeded: The agent did not answer in time; it was cancelled.
-            BusClosed: The bus is closed, or was while this waited.
+            UnknownAddress: No agent is hosted there.
+            DeadlineExceeded: The agent did not answer in time, and was cancelled.
+            BusClosed: The bus is closed, or was closed meanwhile.
             Exception: Whatever the agent raised.
         """
         ...
@@ -46,30 +49,30 @@ class Bus(Protocol):
         """The identities of the agents at these addresses (`nlsom.agent.identity`), in the same order.
 
         Raises:
-            UnknownAddress: Nobody is hosted at one of them.
+            UnknownAddress: No agent is hosted at one of them.
             BusClosed: The bus is closed.
         """
         ...
 
     @property
     def observed(self) -> bool:
-        """Whether anybody listens; where not, events need not be made."""
+        """Whether anybody listens; if not, events need not be made."""
         ...
 
     def publish(self, event: Event) -> None:
-        """Hands an event to all who listen. Never waits: a slow listener misses events instead."""
+        """Passes an event to all listeners. Never waits: a slow listener misses events instead."""
         ...
 
     def listen(
         self, mindstorm: str | None = None, *, backlog: int = 4096
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
-        """Listens to the events of a mindstorm, or of all.
+        """Listens to the events of one mindstorm, or of all if None.
 
-        The iterator of one mindstorm ends after its last event. A listener that falls more than `backlog`
-        events behind misses the oldest of them, and is told how many by a `Lagged`.
+        The iterator for one mindstorm ends after its last event. A listener that falls more than `backlog`
+        events behind misses the oldest of them; a `Lagged` event says how many.
         """
         ...
 
     async def close(self) -> None:
-        """Closes the bus: whoever waits gets `BusClosed`, agents are cancelled, listeners end."""
+        """Closes the bus: waiting requests raise `BusClosed`, agents are cancelled, listeners end."""
         ...

@@ -1,7 +1,7 @@
-"""The bus within one process. Not a stand-in: within a process there is nothing else to carry.
+"""The bus within one process.
 
-A request is a look-up and the agent's own coroutine in the caller's own task; so failure and cancellation
-need no machinery, and an idle member costs a dictionary entry.
+A request looks the agent up and awaits it in the caller's own task. So failure and cancellation need no
+machinery, and an idle member costs a dictionary entry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MemoryBus:
         self._closed = False
 
     async def host(self, address: str, agent: Agent, *, limit: int | None = None) -> None:
-        """Answers for `address` with `agent`; see `Bus.host`."""
+        """Hosts an agent at an address; see `Bus.host`."""
         if self._closed:
             raise BusClosed("the bus is closed")
         if address in self._agents:
@@ -41,7 +41,7 @@ class MemoryBus:
             self._slots[address] = asyncio.Semaphore(limit)
 
     async def request(self, turn: Turn, *, to: str, deadline: float | None = None) -> Said | None:
-        """Asks the agent at `to`; see `Bus.request`."""
+        """Asks the agent at an address; see `Bus.request`."""
         if self._closed:
             raise BusClosed("the bus is closed")
         agent = self._agents.get(to)
@@ -71,7 +71,7 @@ class MemoryBus:
                 raise BusClosed(f"the bus was closed while {to!r} was asked") from None
             raise
         except BusClosed as error:
-            # Another's, such as that of a society that the agent asks: to whoever asked the agent it failed.
+            # Of another bus, such as that of a society that the agent asks: here the agent has failed.
             raise AgentFailed(f"BusClosed: {error}") from error
         finally:
             self._waiting.discard(task)
@@ -91,7 +91,7 @@ class MemoryBus:
         return bool(self._all or self._one)
 
     def publish(self, event: Event) -> None:
-        """Hands an event to all who listen; see `Bus.publish`."""
+        """Passes an event to all listeners; see `Bus.publish`."""
         for listener in self._all:
             listener.put(event)
         for listener in self._one.get(event.mindstorm, ()):
@@ -141,7 +141,7 @@ class _Listener:
         if len(events) == self._backlog:
             self._missed += 1
         events.append(event)
-        # Once for each observer and event: so it is spelt out rather than called.
+        # Written out instead of called, as it runs for each event and each listener.
         wake = self._wake
         if wake is not None:
             self._wake = None

@@ -1,4 +1,4 @@
-"""From a society to a scene: members as discs coloured by role, lines between who hears whom."""
+"""From a society to a scene: members are discs coloured by role, with lines for who hears whom."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from nlsom.member import Member
 from nlsom.structure import Structure
 
 NAME = 18
-"""Longest name that is written out, characters."""
-MOST = 6_000
-"""With more lines than this none is drawn: a black disc tells nothing."""
+"""Longest name that is written in full, in characters."""
+MAX_LINES = 6_000
+"""With more lines than this, none are drawn: they would only make a black disc."""
 
 
 def draw(members: Sequence[Member], structure: Structure, *, title: str) -> str:
     """Draws a society as an SVG document.
 
-    An arrow from a to b says that b hears a, a line without head that both hear each other. Where many
-    hear the same many, their lines meet in a hub. The drawing depends on nothing but the arguments.
+    An arrow from a to b means that b hears a; a line without a head, that both hear each other. If many hear
+    the same many, their lines meet in a hub. Equal arguments give equal drawings.
     """
     return svg(_scene(members, structure, title))
 
 
 def draw_png(members: Sequence[Member], structure: Structure, *, title: str, scale: float = 2.0) -> bytes:
-    """Draws a society as a PNG file on white; `scale` times as many pixels as the SVG has."""
+    """Draws a society as a PNG file on white, `scale` times as wide and high as the SVG."""
     return png(_scene(members, structure, title), scale=scale)
 
 
@@ -47,7 +47,7 @@ def _scene(members: Sequence[Member], structure: Structure, title: str) -> Scene
         *(line for hub in hubs for line in hub.lines(layout.points, r)),
     ]
     legend.explain(direct, hubs)
-    if len(lines) > MOST:
+    if len(lines) > MAX_LINES:
         legend.note(f"{len(lines)} lines, too many to be drawn")
         lines, hubs = [], []
     discs = [Disc(*hub.at, HUB) for hub in hubs]

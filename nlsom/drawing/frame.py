@@ -1,4 +1,4 @@
-"""What stands around a drawing: title, legend, margins."""
+"""What surrounds a drawing: title, legend and margins."""
 
 from __future__ import annotations
 
@@ -6,26 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from math import cos, radians, sin
-from typing import Protocol
 
 from nlsom.drawing.scene import FONT, Disc, Label, Line, Scene, text_width
+from nlsom.drawing.ties import Hub
 from nlsom.member import Member
 
-# Okabe and Ito's colours, which most colour-blind readers can tell apart, without black and yellow, and two
-# more: each is seen on white and on black.
+# The colours of Okabe and Ito, which most colour-blind readers can tell apart, without black and yellow, and
+# two more; each is visible on white and on black.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a63d2", "#7f7f7f")
 MARGIN = 24.0
 ROW = 22.0
 TITLE = 18.0
-
-
-class Closable(Protocol):
-    """Something whose lines may mean that all tied to it hear each other."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether they do."""
-        ...
 
 
 class Legend:
@@ -37,10 +28,10 @@ class Legend:
         self.notes: list[str] = []
 
     def colour(self, role: str) -> str:
-        """Of a role; with more than eight roles, colours come again."""
+        """The colour of a role; with more than eight roles, colours repeat."""
         return self._colours[role]
 
-    def explain(self, direct: Set[tuple[int, int]], hubs: Iterable[Closable]) -> None:
+    def explain(self, direct: Set[tuple[int, int]], hubs: Iterable[Hub]) -> None:
         """Notes what the lines of this drawing mean."""
         mutual = any((b, a) in direct for a, b in direct)
         one_way = any((b, a) not in direct for a, b in direct)
@@ -55,7 +46,7 @@ class Legend:
             self.notes.append("arrows from a dot: these hear all who are tied to it")
 
     def note(self, text: str) -> None:
-        """Notes something else."""
+        """Adds a note."""
         self.notes.append(text)
 
     def sentence(self) -> str:
@@ -65,7 +56,7 @@ class Legend:
         return ". ".join([f"{total} member{'s' * (total != 1)}: {roles}", *self.notes]) + "."
 
     def entries(self) -> list[tuple[str | None, str]]:
-        """Colour, if any, and text of each entry."""
+        """The entries: colour (if any) and text."""
         roles = [(self._colours[role], f"{role} ({n})" if n > 1 else role) for role, n in self._roles.items()]
         return [*roles, *((None, note) for note in self.notes)]
 
@@ -87,7 +78,7 @@ def framed(
     *,
     faint: bool,
 ) -> Scene:
-    """Moves a drawing to where it starts at (0, 0), with its title above and its legend below."""
+    """Moves a drawing so that it starts at (0, 0), and adds its title above and its legend below."""
     box = _bounds(discs, labels)
     inner = max(box.right - box.left, text_width(title, TITLE), 420.0)
     dx = MARGIN - box.left + (inner - (box.right - box.left)) / 2
@@ -110,7 +101,7 @@ def framed(
 
 
 def _legend(legend: Legend, width: float, y: float) -> tuple[list[Disc], list[Label], float]:
-    """Entries from left to right, in as many rows as they need; with the middle of the last row."""
+    """The entries in rows from left to right; and the middle of the last row (y)."""
     discs: list[Disc] = []
     labels: list[Label] = []
     x = MARGIN

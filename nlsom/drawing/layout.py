@@ -1,4 +1,4 @@
-"""Where members stand in a drawing. Every layout is a function of the structure: no chance, no iteration."""
+"""Where members stand in a drawing. Layouts are computed directly from the structure, without randomness."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Layout:
 
     Attributes:
         points: Centre of each member.
-        outward: Degrees, clockwise from the right: where the label of each goes; None is below.
+        outward: Direction of each member's label: degrees, clockwise from the right; None for below.
     """
 
     points: tuple[Point, ...]
@@ -27,13 +27,13 @@ class Layout:
 
 
 def lay_out(structure: Structure, members: int, *, step: float, label: float) -> Layout:
-    """Chooses a layout by what the structure is: heads in the middle, trees, rows for what has an order.
+    """Chooses a layout by the kind of structure: heads in the middle, trees, rows for orders, circles.
 
     Args:
         structure: Who hears whom.
-        members: How many there are.
-        step: Least distance of two members in a circle.
-        label: Width of the longest label; members in rows stand that far apart.
+        members: Number of members.
+        step: Smallest distance of two members in a circle.
+        label: Width of the longest label, which is the distance of members in rows.
     """
     pitch = max(step, label + 14)
     if members < 2:
@@ -56,7 +56,7 @@ def lay_out(structure: Structure, members: int, *, step: float, label: float) ->
 
 
 def _clusters(structure: Structure, members: int, step: float, pitch: float) -> Layout | None:
-    """A circle of circles, one for each of the groups that hear each other; None where there are not two."""
+    """A circle of circles, one for each group whose members hear each other; None without two groups."""
     classes = hearing_classes(structure, range(members))
     groups: list[list[int]] = []
     taken: set[int] = set()
@@ -75,7 +75,7 @@ def _clusters(structure: Structure, members: int, step: float, pitch: float) -> 
     for place, (group, radius) in enumerate(zip(groups, size, strict=True)):
         around = tau * place / len(groups) - pi / 2
         for seat, at in enumerate(group):
-            # The first of a group, often its delegate, looks to the middle.
+            # The first member of a group, often its delegate, is nearest to the middle.
             angle = around + pi + tau * seat / len(group)
             points[at] = (wide * cos(around) + radius * cos(angle), wide * sin(around) + radius * sin(angle))
             outward[at] = degrees(angle)
@@ -83,7 +83,7 @@ def _clusters(structure: Structure, members: int, step: float, pitch: float) -> 
 
 
 def _heads(structure: Structure, members: int) -> list[int]:
-    """Members who hear everyone and are all that the others hear; empty where it is not so."""
+    """Members who hear everyone, if the others hear exactly them; empty otherwise."""
     for whom, who in hearing_classes(structure, range(members)).items():
         apart = len(whom) + len(who) == members and not {*whom} & {*who}
         if apart and all(len({*structure.hears(at), at}) == members for at in whom):
@@ -96,7 +96,7 @@ def _is_chain(structure: Structure, order: Sequence[tuple[int, ...]]) -> bool:
 
 
 def _tree(structure: Structure, members: int) -> list[list[int]] | None:
-    """Children of each member, seen from the first one, if whoever hears or is heard forms a tree."""
+    """Children of each member, with the first member as root, if the edges form a tree; else None."""
     ties: list[set[int]] = [set() for _ in range(members)]
     found = 0
     for b in range(members):
@@ -131,14 +131,14 @@ def _circle(
 
 
 def _radius(members: int, step: float) -> float:
-    """Of the circle on which so many stand `step` apart."""
+    """The radius of a circle of members who stand `step` apart."""
     return 0.0 if members < 2 else step / (2 * sin(pi / members))
 
 
 def _around(heads: Sequence[int], members: int, step: float, pitch: float) -> Layout:
     among = set(heads)
     rest = [at for at in range(members) if at not in among]
-    # Two heads stand beside each other, and a quarter of a step off, so that no line passes through both.
+    # Heads are turned by a quarter of a step, so that no line between members passes through two of them.
     inside = _circle(heads, members, pitch, turn=(len(rest) // 4 + 0.25) * tau / max(len(rest), 1))
     outside = _circle(rest, members, step, least=_radius(len(heads), pitch) + max(120.0, pitch))
     points = [inside.points[at] if at in among else outside.points[at] for at in range(members)]
@@ -152,7 +152,7 @@ def _rows(rows: Sequence[Sequence[int]], pitch: float, *, gap: float = 90.0) -> 
 
 
 def _snake(order: Sequence[int], pitch: float) -> Layout:
-    """Rows that run to and fro, so that whoever is next stands next."""
+    """Rows in alternating directions, so that each member stands next to the one after it."""
     width = len(order) if len(order) <= 10 else ceil(sqrt(len(order)))
     rows = [order[at : at + width] for at in range(0, len(order), width)]
     place: dict[int, Point] = {}
@@ -163,7 +163,7 @@ def _snake(order: Sequence[int], pitch: float) -> Layout:
 
 
 def _layers(order: Sequence[tuple[int, ...]], pitch: float, *, width: int = 14) -> Layout:
-    """A band of rows for each generation; every other row is shifted by half, so that lines pass between."""
+    """A band of rows per generation; every other row is shifted, so that lines pass between members."""
     place: dict[int, Point] = {}
     y = 0.0
     for layer in order:
@@ -180,7 +180,7 @@ def _layers(order: Sequence[tuple[int, ...]], pitch: float, *, width: int = 14) 
 
 
 def _branches(children: Sequence[Sequence[int]], members: int, step: float, pitch: float) -> Layout:
-    """A tree from top to bottom, or from the middle outwards where it has many leaves."""
+    """A tree from top to bottom, or from the middle outwards if it has many leaves."""
     depth, along, leaves = _spread(children)
     if leaves <= 10:
         points = tuple((along[at] * pitch, depth[at] * 100.0) for at in range(members))
@@ -199,7 +199,7 @@ def _branches(children: Sequence[Sequence[int]], members: int, step: float, pitc
 
 
 def _spread(children: Sequence[Sequence[int]]) -> tuple[list[int], list[float], int]:
-    """Depth of each member, its place along the leaves, and how many leaves there are."""
+    """Depth of each member, its position along the leaves, and the number of leaves."""
     depth = [0] * len(children)
     along = [0.0] * len(children)
     leaves = 0

@@ -18,9 +18,9 @@ def png(scene: Scene, *, scale: float = 2.0) -> bytes:
 
     Args:
         scene: What to paint.
-        scale: Pixels of the picture a pixel of the scene.
+        scale: Pixels of the picture per pixel of the scene.
     """
-    # Painted at twice the size and shrunk: Pillow draws lines with hard edges.
+    # Painted at twice the size and scaled down, because Pillow draws lines with hard edges.
     fine = scale * 2
     picture = Image.new("RGB", (round(scene.width * fine), round(scene.height * fine)), PAPER)
     pen = ImageDraw.Draw(picture)
@@ -49,7 +49,7 @@ def _write(picture: Image.Image, label: Label, scale: float) -> None:
     text = label.text if _has_letters(label.text) else label.plain
     length = font.getlength(text)
     half = round(length + label.size * scale)
-    # A square with the anchor in its middle turns without moving it.
+    # In a square patch with the anchor in its middle, rotating does not move the anchor.
     patch = Image.new("RGBA", (2 * half, 2 * half), (255, 255, 255, 0))
     start = {"start": 0.0, "middle": -length / 2, "end": -length}[label.anchor]
     ImageDraw.Draw(patch).text(
@@ -72,7 +72,7 @@ def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _has_letters(text: str) -> bool:
-    """Whether the font has every letter; a missing one looks like U+FFFF, which no font has."""
+    """Whether the font has every character; a missing one looks like U+FFFF, which no font has."""
     return all(c.isspace() or _glyph(c) != _glyph("\uffff") for c in text)
 
 

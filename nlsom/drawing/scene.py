@@ -1,4 +1,4 @@
-"""What a drawing is made of, before it becomes SVG or PNG. Lengths are in pixels, y grows downwards."""
+"""What a drawing consists of, before it becomes SVG or PNG. Lengths are in pixels; y grows downwards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FONT = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A straight line; with `arrow`, its head is at (x2, y2)."""
+    """A straight line from (x1, y1) to (x2, y2); `arrow` puts a head at its end."""
 
     x1: float
     y1: float
@@ -26,10 +26,10 @@ class Disc:
     """A filled circle.
 
     Attributes:
-        x: Of its centre.
-        y: Of its centre.
+        x: Centre.
+        y: Centre.
         r: Radius.
-        colour: `#rrggbb`; None is the colour of lines.
+        colour: `#rrggbb`; None for the colour of lines.
         tooltip: Shown when a pointer rests on it.
     """
 
@@ -45,13 +45,13 @@ class Label:
     """A line of text.
 
     Attributes:
-        x: Where it starts, has its middle or ends, as `anchor` says.
-        y: Its middle, from top to bottom.
-        text: As it is to be read.
-        plain: Shown instead where a font lacks letters of `text`.
+        x: Its start, middle or end, as `anchor` says.
+        y: Its vertical middle.
+        text: The text.
+        plain: Shown instead if a font lacks characters of `text`.
         size: Height of the font.
-        anchor: What of the text is at (x, y).
-        angle: Degrees, clockwise, turned about (x, y).
+        anchor: Which part of the text is at (x, y).
+        angle: Rotation about (x, y): degrees, clockwise.
         tooltip: Shown when a pointer rests on it.
     """
 
@@ -71,13 +71,13 @@ class Scene:
 
     Attributes:
         title: What it shows.
-        about: The same in a sentence, for those who cannot see it.
-        width: Of the drawing.
-        height: Of the drawing.
+        about: The same in a sentence, for readers who cannot see it.
+        width: Width of the drawing.
+        height: Height of the drawing.
         lines: Drawn first.
-        discs: Drawn over lines.
+        discs: Drawn over the lines.
         labels: Drawn last.
-        faint: There are so many lines that each should be faint.
+        faint: Whether lines are drawn faintly, because there are many.
     """
 
     title: str
@@ -91,12 +91,12 @@ class Scene:
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide a text is, whatever the font: wide East Asian characters count as a full square."""
+    """Approximate width of a text in any font; wide East Asian characters count as a full square."""
     return sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0.58 for c in text) * size
 
 
 def shorten(text: str, limit: int) -> str:
-    """A text of at most `limit` characters; its end is kept, where members of one kind differ."""
+    """Shortens a text to `limit` characters in its middle, since names of one kind differ at their ends."""
     if len(text) <= limit:
         return text
     tail = limit // 3

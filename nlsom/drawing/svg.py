@@ -8,7 +8,7 @@ from math import atan2, cos, sin
 
 from nlsom.drawing.scene import Disc, Label, Line, Scene
 
-# No CSS variables: converters other than browsers do not know them.
+# No CSS variables: few converters other than browsers know them.
 STYLE = """
 .nlsom text { fill: #1f2328; stroke: #ffffff; stroke-width: 3px; paint-order: stroke;
   font-family: system-ui, sans-serif; }
@@ -26,7 +26,7 @@ STYLE = """
 """
 ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 HEAD = 7.0
-"""Length of an arrow's head, pixels."""
+"""Length of an arrow's head, in pixels."""
 
 
 def arrow_head(line: Line) -> tuple[tuple[float, float], ...]:
@@ -37,7 +37,7 @@ def arrow_head(line: Line) -> tuple[tuple[float, float], ...]:
 
 
 def svg(scene: Scene) -> str:
-    """Writes a scene as an SVG document, for a file or to stand inside a page."""
+    """Writes a scene as an SVG document, for a file or for embedding in a page."""
     width, height = f"{scene.width:.0f}", f"{scene.height:.0f}"
     return "\n".join(
         [
@@ -83,5 +83,5 @@ def _tooltip(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text as XML may hold it: no control characters, no lone surrogates."""
+    """Escapes text for XML, without control characters and lone surrogates."""
     return escape(ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text))

@@ -1,4 +1,4 @@
-"""Lines between members: edges one by one, or hubs where many hear the same many."""
+"""Lines between members: single edges, or hubs where many hear the same many."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nlsom.drawing.scene import Line
 from nlsom.structure import Structure, hearing_classes
 
 BUNDLE = 120
-"""With more edges than this between those who hear the same and whom they hear, they meet in a hub."""
+"""If members who hear the same have more edges than this together, the edges meet in a hub."""
 HUB = 4.5
-"""Radius of a hub, pixels."""
+"""Radius of a hub, in pixels."""
 
 
 @dataclass(slots=True)
@@ -23,8 +23,8 @@ class Hub:
 
     Attributes:
         at: Where it is.
-        whom: Members whose words come in.
-        who: Members who hear all of these.
+        whom: Members who are heard.
+        who: Members who hear all of them.
     """
 
     at: Point
@@ -33,11 +33,11 @@ class Hub:
 
     @property
     def closed(self) -> bool:
-        """Whether all that are tied to it hear each other."""
+        """Whether all members tied to it hear each other."""
         return self.whom == frozenset(self.who)
 
     def lines(self, points: Sequence[Point], r: float) -> list[Line]:
-        """One for each member, with a head where the member hears the others."""
+        """One line per member, with a head if the member hears the others."""
         return [
             _between(self.at, points[at], HUB, r, arrow=at in self.who and not self.closed)
             for at in sorted(self.whom | self.who)
@@ -45,7 +45,7 @@ class Hub:
 
 
 def ties(structure: Structure, points: Sequence[Point], r: float) -> tuple[set[tuple[int, int]], list[Hub]]:
-    """What is drawn edge by edge, and what is drawn as hubs: together all that is heard, each edge once.
+    """Divides the edges into those drawn singly and those drawn as hubs; each edge is in one of them.
 
     Args:
         structure: Who hears whom.
@@ -65,7 +65,7 @@ def ties(structure: Structure, points: Sequence[Point], r: float) -> tuple[set[t
     for whom, who in few:
         for b in who:
             rest = whom - {b}
-            for hub in hubs:  # who hears all that come together there, and others besides, is tied to it too
+            for hub in hubs:  # tie in whoever hears all of these, and others besides
                 if hub.whom <= whom | {b}:
                     hub.who.add(b)
                     rest -= hub.whom
@@ -74,14 +74,14 @@ def ties(structure: Structure, points: Sequence[Point], r: float) -> tuple[set[t
 
 
 def _middle(whom: Collection[int], who: Collection[int], points: Sequence[Point]) -> Point:
-    """Between two sets of members; in the gap, where one stands above the other."""
+    """The middle between two sets of members; in the gap, if one stands above the other."""
     x, y = (sum(sum(points[at][i] for at in side) / len(side) for side in (whom, who)) / 2 for i in (0, 1))
     low, high = max(points[at][1] for at in whom), min(points[at][1] for at in who)
     return (x, (low + high) / 2 if low < high else y)
 
 
 def _free(wanted: Point, taken: Sequence[Point], room: float) -> Point:
-    """The point nearest to `wanted`, on a spiral, that has room around it."""
+    """The first point on a spiral around `wanted` that has room around it."""
     for turn in count():
         x, y = wanted[0] + turn * room / 6 * cos(turn), wanted[1] + turn * room / 6 * sin(turn)
         if all(hypot(x - a, y - b) >= room for a, b in taken):
@@ -90,7 +90,7 @@ def _free(wanted: Point, taken: Sequence[Point], room: float) -> Point:
 
 
 def straight(direct: Set[tuple[int, int]], points: Sequence[Point], r: float) -> list[Line]:
-    """One line for each edge, or one without head for two that hear each other."""
+    """One line per edge; for two members who hear each other, a single line without a head."""
     return [
         _between(points[a], points[b], r, r, arrow=(b, a) not in direct)
         for a, b in sorted(direct)

@@ -1,4 +1,4 @@
-"""Pictures and files: the gate they come in by, and the store they live in."""
+"""Pictures and files: the gate that admits them, and the store that holds them."""
 
 from nlsom.media.folder import FolderStore
 from nlsom.media.limits import DEFAULT_LIMITS, GATE_VERSION, GateLimits

@@ -8,8 +8,8 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052
-_UNICAST = IPv6Network("2000::/3")  # all that IANA has given out of IPv6 for the public internet
-_SPECIAL = (  # in no case a public server, though `is_global` of some Python versions says otherwise
+_UNICAST = IPv6Network("2000::/3")  # all IPv6 addresses that IANA has allocated for the public internet
+_SPECIAL = (  # never a public server, though `is_global` of some Python versions says otherwise
     IPv4Network("192.0.0.0/24"),  # protocol assignments
     IPv4Network("192.88.99.0/24"),  # 6to4 relays, retired by RFC 7526
     IPv6Network("2001::/23"),  # protocol assignments, Teredo among them
@@ -25,7 +25,7 @@ def reachable(address: Address, allow: tuple[Network, ...]) -> bool:
 
 
 def _unfold(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address leads to (mapped, RFC 4291, or NAT64), or the address itself."""
+    """The IPv4 address inside an IPv6 address (mapped, RFC 4291, or NAT64), or the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

@@ -10,12 +10,12 @@ from ipaddress import ip_address
 
 import httpx
 
-from nlsom.errors import MediaError
+from nlsom.errors import MediaError, reason_of
 from nlsom.media.address import Address, reachable
 from nlsom.media.limits import DEFAULT_LIMITS, GateLimits
 
 Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]
-"""Host and port to addresses, the preferred one first; raises OSError for a host that is not known."""
+"""From host and port to addresses, the preferred one first. Raises OSError for an unknown host."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONNECT_SECONDS = 5.0
@@ -23,7 +23,7 @@ _HEADERS = {"Accept": "image/*", "Accept-Encoding": "identity", "User-Agent": "n
 
 
 async def resolve_by_system(host: str, port: int) -> Sequence[Address]:
-    """Resolves a host as the operating system does, off the event loop."""
+    """Resolves a host by the operating system, off the event loop."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ip_address(where[0]) for *_, where in found]
 
@@ -37,19 +37,19 @@ async def fetch(
 ) -> bytes:
     """Fetches a file over http or https.
 
-    The host is resolved here, every address that it has must be public (or in `limits.allow`), and the
-    connection is made to an address that was checked, whatever the name resolves to later. Each redirect
-    is checked anew. Proxies and credentials of the environment are not used.
+    The host is resolved first; all its addresses must be public (or in `limits.allow`), and the connection is
+    made to one of the checked addresses, whatever the name resolves to later. Each redirect is checked too.
+    Proxies and credentials in the environment are not used.
 
     Args:
         url: Where the file is.
-        limits: Caps on bytes, seconds and redirects; networks that are allowed besides the public ones.
+        limits: Limits on bytes, seconds and redirects; networks allowed in addition to public ones.
         resolve: Resolves a host.
-        trust: Certificates to trust for https; None for those that httpx trusts.
+        trust: Certificates to trust for https; None for the defaults of httpx.
 
     Raises:
-        MediaError: The address is not allowed, or the file cannot be had within the limits. The message
-            names host and reason, never path or query, which may hold a token.
+        MediaError: The address is not allowed, or the file cannot be fetched within the limits. The message
+            has host and reason, but never path or query, which may contain a token.
     """
     here = _parse(url)
     try:
@@ -67,7 +67,7 @@ async def fetch(
 def _parse(url: str | httpx.URL) -> httpx.URL:
     try:
         parsed = httpx.URL(url)
-        host = parsed.host  # read only here: its Punycode may be none
+        host = parsed.host  # decodes Punycode, which may fail
     except (httpx.InvalidURL, ValueError) as error:
         raise MediaError("this is not a URL that can be fetched") from error
     if parsed.scheme not in ("http", "https"):
@@ -84,31 +84,31 @@ def _parse(url: str | httpx.URL) -> httpx.URL:
 async def _visit(
     url: httpx.URL, limits: GateLimits, resolve: Resolve, trust: ssl.SSLContext | None
 ) -> bytes | httpx.URL:
-    """The file, or where the server says that it is."""
+    """The file, or the URL to which the server redirects."""
     addresses = await _addresses(url, limits, resolve)
     if url.scheme == "https" and trust is None:
         trust = await asyncio.to_thread(httpx.create_ssl_context)  # reads a file of 200 KB
     verify = trust if trust is not None else False  # False only where there is no TLS to verify
-    # The transport without a client around it: no redirects, cookies, proxies or credentials.
+    # Only the transport, without a client: no redirects, cookies, proxies or credentials.
     async with httpx.AsyncHTTPTransport(verify=verify, trust_env=False) as transport:
         for at, address in enumerate(addresses):
             try:
                 return await _get(transport, url, address, limits)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 if at + 1 == len(addresses):
-                    raise MediaError(f"{url.host}: cannot be reached ({_reason(error)})") from error
+                    raise MediaError(f"{url.host}: cannot be reached ({reason_of(error)})") from error
             except httpx.HTTPError as error:
-                raise MediaError(f"{url.host}: {_reason(error)}") from error
+                raise MediaError(f"{url.host}: {reason_of(error)}") from error
     raise MediaError(f"{url.host}: has no address")
 
 
 async def _addresses(url: httpx.URL, limits: GateLimits, resolve: Resolve) -> list[Address]:
-    """Where a host is; every address must be allowed, else which one is used would be a matter of luck."""
+    """The addresses of a host, all of which must be allowed, since any of them may be used."""
     host = url.raw_host.decode("ascii")
     try:
         found = await resolve(host, url.port or (443 if url.scheme == "https" else 80))
     except (OSError, UnicodeError, ValueError) as error:
-        raise MediaError(f"{url.host}: this host is not known ({_reason(error)})") from error
+        raise MediaError(f"{url.host}: this host is not known ({reason_of(error)})") from error
     for address in found:
         if not reachable(address, limits.allow):
             raise MediaError(
@@ -126,7 +126,7 @@ async def _get(
         url.copy_with(host=str(address)),
         headers={"Host": url.netloc.decode("ascii"), **_HEADERS},
         extensions={
-            "sni_hostname": url.raw_host.decode("ascii"),  # the certificate must be for this name as well
+            "sni_hostname": url.raw_host.decode("ascii"),  # the certificate must match this name
             "timeout": httpx.Timeout(limits.seconds, connect=_CONNECT_SECONDS).as_dict(),
         },
     )
@@ -151,14 +151,10 @@ def _target(url: httpx.URL, location: str) -> httpx.URL:
 
 
 async def _read(response: httpx.Response, host: str, limits: GateLimits) -> bytes:
-    """The body, counted as it comes: what a server says of its length is not believed."""
+    """Reads the body, and counts its bytes: the length that a server declares is not trusted."""
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += chunk
         if len(body) > limits.max_bytes:
             raise MediaError(f"{host}: the file is larger than the limit of {limits.max_bytes:,} bytes")
     return bytes(body)
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""A media store on disk: for more pictures than fit into memory, and for resume and replay."""
+"""A media store on disk: for more pictures than fit into memory, and for resuming and replaying."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from collections.abc import Container
 from pathlib import Path
 
 from nlsom.errors import MediaError
-from nlsom.media.recent import Recent
 from nlsom.media.store import CACHE_BYTES, Fetch, MediaStore, missing
 from nlsom.message import File, Image
+from nlsom.recent import Recent
 
 
 class FolderStore(MediaStore):
-    """Bytes by their SHA-256 in a folder. Processes may share it: equal names hold equal bytes.
+    """Files in a folder, named by SHA-256. Several processes may share it.
 
-    A file is written under another name and renamed when it is whole, so no reader sees a part of it.
+    A file is written under another name and renamed once it is complete, so no reader sees a part of it.
     Bytes are checked against their digest when they are read.
     """
 
@@ -30,15 +30,15 @@ class FolderStore(MediaStore):
 
         Args:
             folder: Where the files are.
-            fetch: Gets the bytes of a URL; None for `nlsom.media.fetch.fetch`.
-            cache_bytes: Memory for the files read last, and as much for their `data:` URLs.
+            fetch: Fetches the bytes of a URL; None for `nlsom.media.fetch.fetch`.
+            cache_bytes: Bytes of memory for the files read last, and as much again for their `data:` URLs.
         """
         super().__init__(fetch=fetch, cache_bytes=cache_bytes)
         self._folder = Path(folder)
-        self._recent = Recent[bytes](cache_bytes)
+        self._recent = Recent[str, bytes](cache_bytes, len)
 
     def get(self, ref: Image | File) -> bytes:
-        """The bytes of a picture or file. May read the disk: call it in a thread, or await `read`.
+        """The bytes of a picture or file. May block on the disk: call it in a thread, or await `read`.
 
         Raises:
             MediaError: It is not in this store, or damaged.
@@ -61,18 +61,18 @@ class FolderStore(MediaStore):
         return data
 
     def drop_all_but(self, digests: Container[str], *, older_than: float) -> tuple[int, int]:
-        """Drops what nobody speaks of any more. Reads and changes the folder: call it in a thread.
+        """Deletes files that nothing refers to any more. Blocks on the disk: call it in a thread.
 
         Args:
-            digests: What stays.
-            older_than: Seconds; what was added, or added again, since then stays too: somebody may be about
-                to speak of it.
+            digests: Digests of the files to keep.
+            older_than: Seconds; files added (also again) within that time are kept too, since something may
+                be about to refer to them.
 
         Returns:
-            How many files were dropped, and how many stay only because they are younger.
+            How many files were deleted, and how many were kept only because they are recent.
 
         Raises:
-            MediaError: A file cannot be dropped.
+            MediaError: A file cannot be deleted.
         """
         dropped = young = 0
         before = time.time() - older_than
@@ -102,16 +102,16 @@ class FolderStore(MediaStore):
         self._recent.put(digest, data)
 
     def _path(self, digest: str) -> Path:
-        """Where a file is. A reference may come from a file or a wire, and its digest names a path here."""
+        """The path of a file. Checks the digest, as a reference may come from an untrusted source."""
         if not re.fullmatch("[0-9a-f]{64}", digest):
             raise MediaError(f"{digest[:80]!r} is not a SHA-256 in lower-case hex")
         return self._folder / digest[:2] / digest
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Whether a file is there and whole; a damaged one is to be written again."""
+    """Whether a file is there and undamaged."""
     try:
-        os.utime(path)  # It is wanted again: `drop_all_but` leaves it alone.
+        os.utime(path)  # It is in use again, so `drop_all_but` should keep it.
         return path.stat().st_size == len(data) and path.read_bytes() == data
     except FileNotFoundError:
         return False
@@ -124,7 +124,7 @@ def _write(path: Path, data: bytes) -> None:
         with open(part, "xb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut may leave the name without the bytes
+            os.fsync(file.fileno())  # or a power cut might leave an empty file
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

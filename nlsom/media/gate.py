@@ -1,4 +1,4 @@
-"""The gate: bytes or pixels in; a plain JPEG or PNG that any model reads out. Blocks: run it in a thread."""
+"""The gate: from bytes or pixels to a plain JPEG or PNG that any model reads. Blocks: run it in a thread."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _LOSSY_TIFFS = frozenset({"jpeg", "tiff_jpeg", "webp"})
 
 
 def admit(data: bytes, name: str, limits: GateLimits) -> tuple[Image, bytes]:
-    """Lets a picture file in.
+    """Admits a picture file.
 
-    A JPEG (RGB or grey) or PNG (8-bit RGB) that is upright, whole, opaque, not animated, in sRGB and within
-    `limits.max_side` passes byte for byte. All others are decoded and encoded again without metadata: as
-    JPEG where the source is lossy, else as PNG. Of several frames the first counts.
+    A JPEG (RGB or grey) or PNG (8-bit RGB) that is upright, undamaged, opaque, not animated, in sRGB and
+    within `limits.max_side` passes unchanged. Others are decoded and encoded again without metadata: as JPEG
+    if the source is lossy, else as PNG. Of several frames the first is used.
 
     Args:
         data: The file.
         name: What errors call it.
-        limits: Caps; those on bytes and pixels are checked before anything is decoded.
+        limits: Limits; those on bytes and pixels are checked before anything is decoded.
 
     Returns:
         A reference whose `source` is the digest of `data`, and the bytes that it refers to.
 
     Raises:
-        MediaError: No picture, a damaged one, or one beyond the limits.
-        ExtraMissing: A kind of picture that needs an optional dependency.
+        MediaError: It is not a picture, damaged, or beyond the limits.
+        ExtraMissing: This kind of picture needs an optional dependency.
     """
     if len(data) > limits.max_bytes:
         raise limits.too_large(name)
@@ -60,12 +60,13 @@ def admit(data: bytes, name: str, limits: GateLimits) -> tuple[Image, bytes]:
         raise MediaError(
             f"{name}: damaged or cut off; it begins like {kind} but its header is not"
         ) from error
-    except Exception as error:  # the boundary to Pillow, whose readers raise anything over hostile bytes
+    except Exception as error:
+        # The boundary to Pillow, whose readers may raise anything over hostile bytes.
         raise MediaError(f"{name}: damaged or cut off; it cannot be decoded as {kind} ({error})") from error
 
 
 def admit_pixels(picture: Picture, name: str, limits: GateLimits) -> tuple[Image, bytes]:
-    """Lets a picture in that Pillow holds; of several frames the one it shows now.
+    """Admits a picture of Pillow; of several frames, the current one is used.
 
     Returns:
         A reference whose `source` is the digest of the plain pixels, and the bytes that it refers to.
@@ -80,9 +81,8 @@ def admit_pixels(picture: Picture, name: str, limits: GateLimits) -> tuple[Image
         return _encode(fit(plain, limits.max_side), picture.format in _LOSSY_FORMATS, source, limits)
     except MediaError:
         raise
-    except (
-        Exception
-    ) as error:  # the boundary to Pillow: an opened picture decodes only now, and may be damaged
+    except Exception as error:
+        # The boundary to Pillow: an opened picture is decoded only now, and may be damaged.
         raise MediaError(f"{name}: cannot be decoded ({error})") from error
 
 
@@ -100,7 +100,7 @@ def _open_heif(data: bytes) -> Picture:
         heif: Any = importlib.import_module("pillow_heif")
     except ImportError as error:
         raise ExtraMissing("reading a HEIC picture", "heif") from error
-    # Without registering a plugin with Pillow: that would change what every other user of Pillow opens.
+    # Does not register a plugin with Pillow, which would affect all other users of Pillow in the process.
     return heif.HeifImageFile(io.BytesIO(data))
 
 
@@ -113,7 +113,7 @@ def _check_pixels(size: tuple[int, int], name: str, limits: GateLimits) -> None:
 
 
 def _fine(picture: Picture, data: bytes, kind: Kind, limits: GateLimits) -> bool:
-    """Whether any reader shows the bytes as they are the way the gate would."""
+    """Whether the bytes can pass unchanged: any reader shows them as the gate would."""
     if kind == "JPEG":
         plain = picture.mode in ("RGB", "L")
     elif kind == "PNG":
@@ -121,7 +121,7 @@ def _fine(picture: Picture, data: bytes, kind: Kind, limits: GateLimits) -> bool
         plain = (depth, colour_type) == (8, 2) and not picture.has_transparency_data
         plain = plain and not getattr(picture, "is_animated", False)
         if plain:
-            PIL.Image.open(io.BytesIO(data), formats=[kind]).verify()  # check sums, which decoding skips
+            PIL.Image.open(io.BytesIO(data), formats=[kind]).verify()  # checksums, which decoding skips
     else:
         return False
     small = limits.max_side is None or max(picture.size) <= limits.max_side
@@ -129,7 +129,7 @@ def _fine(picture: Picture, data: bytes, kind: Kind, limits: GateLimits) -> bool
 
 
 def _lossy(picture: Picture, data: bytes) -> bool:
-    """Whether the source was a lossy photograph, which PNG would blow up to several times its size."""
+    """Whether the source was compressed with loss; as PNG it would be several times as large."""
     if picture.format == "WEBP":
         lossless = data.find(b"VP8L")
         return lossless < 0 or 0 <= data.find(b"VP8 ") < lossless
@@ -155,7 +155,7 @@ def _reference(picture: Picture, kind: str, digest: str, source: str) -> Image:
 
 
 def _save(plain: Picture, kind: str, **options: int) -> bytes:
-    plain.info = {}  # no EXIF (it may say where the picture was taken), no profile: the pixels are sRGB now
+    plain.info = {}  # no EXIF, which may say where the picture was taken; no profile, as the pixels are sRGB
     file = io.BytesIO()
     plain.save(file, kind, **options)
     return file.getvalue()

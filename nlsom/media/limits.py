@@ -1,4 +1,4 @@
-"""What the media gate lets in."""
+"""Limits of the media gate."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from ipaddress import IPv4Network, IPv6Network
 from nlsom.errors import MediaError
 
 GATE_VERSION = "1"
-"""Part of the key of every turn: raised whenever the gate makes other pixels of the same bytes."""
+"""Part of the key of every turn; raised whenever the gate begins to make other pixels from the same bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLimits:
-    """What the media gate lets in.
+    """What the media gate admits.
 
     Attributes:
-        max_bytes: Largest file, as it is stored or sent (bytes).
-        max_pixels: Largest picture, width times height, by its header, before anything is decoded.
-        max_side: Longer side in pixels to which larger pictures are scaled down; None keeps their size.
+        max_bytes: Largest file, in bytes.
+        max_pixels: Largest picture, width times height; read from the header before anything is decoded.
+        max_side: Pixels of the longer side to which larger pictures are scaled down; None keeps their size.
         seconds: Longest time to fetch a picture from the network, redirects included.
         max_redirects: Most redirects to follow.
-        allow: Networks that may be fetched from besides public addresses. Empty by default: an address of
-            this machine or of a private network is refused.
+        allow: Networks that may be fetched from in addition to public addresses. By default none, so this
+            machine and private networks are refused.
     """
 
     max_bytes: int = 20 * 2**20

@@ -1,4 +1,4 @@
-"""From whatever Pillow opened to plain 8-bit RGB, upright, on white, in sRGB."""
+"""From any picture of Pillow to plain 8-bit RGB: upright, on white, in sRGB."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TURNS = {
 }
 _PROFILE_MODES = {"RGB": "RGB", "GRAY": "L", "CMYK": "CMYK"}
 _SAME_COLOUR = 12
-"""Levels of 255 by which a profile may move a colour and still count as sRGB: greys of gamma 2.2 still do,
+"""Levels (of 255) by which a profile may change a colour and still count as sRGB: greys of gamma 2.2 do,
 Display P3 and Adobe RGB do not."""
 
 
 def to_rgb(picture: Picture) -> Picture:
-    """Makes a decoded picture plain: upright, 8-bit RGB in sRGB, transparency over white."""
+    """Makes a decoded picture plain: upright, 8-bit RGB in sRGB, transparent parts white."""
     turn = orientation(picture)
     profile = _profile(picture)
     plain = _on_white(_to_8_bit(picture))
@@ -39,10 +39,10 @@ def to_rgb(picture: Picture) -> Picture:
 
 
 def orientation(picture: Picture) -> Image.Transpose | None:
-    """The turn that EXIF (or XMP) asks for; None where it asks for none or cannot be read."""
+    """The rotation that EXIF (or XMP) asks for; None if there is none or it cannot be read."""
     try:
         value: object = picture.getexif().get(ExifTags.Base.Orientation)
-    except Exception:  # noqa: BLE001 - Pillow's EXIF reader raises anything; damaged metadata asks for no turn
+    except Exception:  # noqa: BLE001 - Pillow's EXIF reader may raise anything; damaged metadata is ignored
         return None
     return _TURNS.get(value) if isinstance(value, int) else None
 
@@ -71,7 +71,7 @@ def fit(picture: Picture, max_side: int | None) -> Picture:
 
 
 def _to_8_bit(picture: Picture) -> Picture:
-    """Brings 16-bit, 32-bit and float samples to 0..255; Pillow's own conversion clips them to white."""
+    """Scales 16-bit, 32-bit and float samples to 0..255; Pillow's own conversion clips them to white."""
     mode = picture.mode
     if not mode.startswith(("I", "F")):
         return picture
@@ -83,7 +83,7 @@ def _to_8_bit(picture: Picture) -> Picture:
 
 
 def _range(mode: str, kind: str | None, samples: NDArray[np.floating]) -> tuple[float, float]:
-    """What counts as black and white: fixed by the kind of file, else told by the samples."""
+    """The values of black and white: fixed by the kind of file, else taken from the samples."""
     if mode.startswith("I;16") or kind == "PNG":
         return 0.0, 65535.0
     low, high = float(samples.min()), float(samples.max())
@@ -112,27 +112,22 @@ def _profile(picture: Picture) -> Any | None:
         return None
     try:
         return ImageCms.ImageCmsProfile(io.BytesIO(embedded))
-    except (
-        OSError,
-        ImportError,
-    ):  # a damaged profile, or a Pillow without LittleCMS: colours stay as they are
-        return None
+    except (OSError, ImportError):
+        return None  # A damaged profile, or a Pillow without LittleCMS: colours stay as they are.
 
 
 def _space(profile: Any) -> str | None:
-    """The mode of pictures that a profile speaks of."""
+    """The mode of pictures that a profile is for."""
     return _PROFILE_MODES.get(profile.profile.xcolor_space.strip())
 
 
 def _to_srgb(picture: Picture, profile: Any | None) -> Picture:
-    """RGB in sRGB; a profile that does not fit the picture is left out of account."""
+    """RGB in sRGB; a profile that does not fit the picture is ignored."""
     if profile is not None and _space(profile) == picture.mode:
         try:
             return _transform(picture, profile)
-        except (
-            ImageCms.PyCMSError
-        ):  # a profile without the tables for this direction: colours stay as they are
-            pass
+        except ImageCms.PyCMSError:
+            pass  # A profile without the tables for this direction: colours stay as they are.
     return picture.convert("RGB")
 
 

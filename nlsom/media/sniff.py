@@ -1,4 +1,4 @@
-"""What kind of file some bytes are, by their first bytes. No extension or declared type is believed."""
+"""The kind of a file by its first bytes; extensions and declared types are not trusted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sniff(data: bytes, name: str) -> Kind:
         name: What errors call it.
 
     Raises:
-        MediaError: The bytes are no picture of a kind that is let in; the message says what they are.
+        MediaError: It is not a kind of picture that is admitted; the message says what it is.
     """
     for magic, kind in _MAGIC:
         if data.startswith(magic):

@@ -1,4 +1,4 @@
-"""What a picture may be given as, and its bytes. Blocks: run it in a thread."""
+"""What a picture may be given as, and how its bytes are read. Blocks: run it in a thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_url(source: object) -> bool:
 
 
 def name_of(source: Source) -> str:
-    """What errors call a source: never the whole of a `data:` URL, nor the secrets that a URL may hold."""
+    """What errors call a source: never a whole `data:` URL, nor secrets in a URL."""
     if isinstance(source, str):
         if source[:5].lower() == "data:":
             return "data: URL"
@@ -41,13 +41,13 @@ def name_of(source: Source) -> str:
 
 
 def open_source(source: Source, limits: GateLimits, *, allow_files: bool = True) -> bytes | PIL.Image.Image:
-    """The bytes of a path, of a `data:` URL or of bytes; a picture of Pillow is returned as it is.
+    """Reads the bytes of a path, a `data:` URL or bytes; returns a picture of Pillow as it is.
 
     Raises:
         MediaError: The source cannot be read, is too large, or is of a kind that is not allowed.
     """
     name = name_of(source)
-    pillow = sys.modules.get("PIL.Image")  # who holds a picture of Pillow has imported it
+    pillow = sys.modules.get("PIL.Image")  # if not imported, `source` cannot be one of its pictures
     if pillow is not None and isinstance(source, pillow.Image):
         return cast("PIL.Image.Image", source)
     if isinstance(source, bytes | bytearray | memoryview):
@@ -78,9 +78,9 @@ def _host(url: str) -> str:
 
 def _read_file(path: str | bytes, name: str, limits: GateLimits) -> bytes:
     try:
-        # Looked at before it is opened: opening a FIFO waits for its writer, and opening a device may act.
+        # Checked before it is opened: opening a FIFO would wait for its writer, and a device might act.
         _check_file(os.stat(path), name, limits)
-        # And again once it is open, as it may have been exchanged in between.
+        # And again when it is open, as it may have been replaced in between.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
             _check_file(os.fstat(file.fileno()), name, limits)
             data = file.read(limits.max_bytes + 1) or b""  # None: nothing there without waiting
@@ -107,7 +107,7 @@ def _read_data_url(url: str, limits: GateLimits) -> bytes:
     head, comma, body = url[5:].partition(",")
     if not comma:
         raise MediaError("data: URL: there is no comma before its data")
-    if len(body) > 4 * limits.max_bytes:  # percent-encoding makes three characters of a byte, base64 fewer
+    if len(body) > 4 * limits.max_bytes:  # a byte takes three characters percent-encoded, and fewer in base64
         raise limits.too_large("data: URL")
     try:
         data = unquote_to_bytes(body)

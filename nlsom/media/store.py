@@ -1,4 +1,4 @@
-"""Where the bytes of pictures and files live. Messages carry references; bytes are kept once, by digest."""
+"""Where the bytes of pictures and files live: each kept once, by digest. Messages contain references only."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from collections.abc import Awaitable, Callable
 
 from nlsom.errors import MediaError
 from nlsom.media.limits import DEFAULT_LIMITS, GateLimits
-from nlsom.media.recent import Recent
 from nlsom.media.source import Source, is_url, name_of, open_source
 from nlsom.message import File, Image
+from nlsom.recent import Recent
 
 Fetch = Callable[[str, GateLimits], Awaitable[bytes]]
-"""Gets the bytes of a URL within limits: `nlsom.media.fetch.fetch`, or another in its place."""
+"""Fetches the bytes of a URL within limits: `nlsom.media.fetch.fetch`, or a replacement."""
 
 CACHE_BYTES = 64 * 2**20
 _AT_ONCE = 4
-"""Pictures that a store decodes at the same time: one of 50 megapixels takes some 300 MB meanwhile."""
+"""Pictures that a store decodes at the same time; one of 50 megapixels takes some 300 MB of memory."""
 
 
 class MediaStore:
-    """Bytes by their SHA-256, in memory, for as long as the store lives. Safe between threads.
+    """Pictures and files in memory, by SHA-256, for as long as the store lives. Safe between threads.
 
-    A store for each request keeps a server's memory flat; for more pictures than fit into memory, and for
-    those that a trace speaks of, there is `FolderStore`.
+    For more pictures than fit into memory, and for those that a trace refers to, use `FolderStore`. A server
+    keeps its memory flat by a store for each request.
     """
 
     def __init__(self, *, fetch: Fetch | None = None, cache_bytes: int = CACHE_BYTES) -> None:
         """Makes an empty store.
 
         Args:
-            fetch: Gets the bytes of a URL; None for `nlsom.media.fetch.fetch`.
-            cache_bytes: Memory for `data:` URLs, which are made again when they are not held.
+            fetch: Fetches the bytes of a URL; None for `nlsom.media.fetch.fetch`.
+            cache_bytes: Bytes of memory for `data:` URLs, which are made again when they are needed.
         """
         self._fetch = fetch
         self._held: dict[str, bytes] = {}
-        self._urls = Recent[str](cache_bytes)
+        self._urls = Recent[str, str](cache_bytes, len)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._decoding = asyncio.Semaphore(_AT_ONCE)
         self._encoding = asyncio.Lock()
@@ -50,20 +50,20 @@ class MediaStore:
         allow_network: bool = True,
         allow_files: bool = True,
     ) -> Image:
-        """Lets a picture in through the gate, and keeps it.
+        """Passes a picture through the gate, and keeps it.
 
         Args:
             source: A path, the bytes of a file, a `data:` URL, an http(s) URL, or a picture of Pillow.
-            limits: What the gate lets in.
-            allow_network: Whether a URL may be fetched.
-            allow_files: Whether a path may be read; False wherever the source comes from a stranger.
+            limits: What the gate admits.
+            allow_network: Whether URLs may be fetched.
+            allow_files: Whether paths may be read; use False for sources from strangers.
 
         Returns:
             A reference to the picture.
 
         Raises:
-            MediaError: The picture cannot be had, is damaged, or is beyond the limits.
-            ExtraMissing: A kind of picture that needs an optional dependency.
+            MediaError: The picture cannot be read or fetched, is damaged, or is beyond the limits.
+            ExtraMissing: This kind of picture needs an optional dependency.
         """
         name, fetched = name_of(source), None
         if isinstance(source, str) and is_url(source):
@@ -81,14 +81,14 @@ class MediaStore:
 
         Args:
             data: Its bytes.
-            media_type: What it is, such as `audio/wav`; believed.
+            media_type: Its type, such as `audio/wav`; not checked.
             name: What people call it.
         """
         digest = await asyncio.to_thread(self._hash_and_put, data)
         return File(sha256=digest, media_type=media_type, name=name)
 
     def get(self, ref: Image | File) -> bytes:
-        """The bytes of a picture or file. From memory at once; on an event loop rather await `read`.
+        """The bytes of a picture or file. May block in other stores: on an event loop, await `read`.
 
         Raises:
             MediaError: It is not in this store, or damaged.
@@ -118,7 +118,7 @@ class MediaStore:
         if url is not None:
             return url
         self._bind()
-        async with self._encoding:  # a hundred members ask for the same picture at once: one makes it
+        async with self._encoding:  # many members ask for the same picture at once: one of them makes its URL
             url = self._urls.get(key)
             if url is None:
                 url = await asyncio.to_thread(self._encode, ref)
@@ -159,12 +159,12 @@ class MediaStore:
         return await fetch(url, limits)
 
     def _bind(self) -> None:
-        """Asyncio's locks belong to one event loop; a store may serve several, one after the other."""
+        """Makes locks for the current event loop: a store may be used in one after another."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._decoding, self._encoding = loop, asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
 
 
 def missing(digest: str, where: str) -> MediaError:
-    """The error for a reference whose bytes are not there."""
+    """The error for a reference whose bytes are missing."""
     return MediaError(f"{digest[:12]}: no picture or file of this digest is in {where}; add it again")

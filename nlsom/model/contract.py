@@ -17,10 +17,10 @@ class Prompt:
     """One user message. What members share comes first, so that a prefix cache serves them all.
 
     Attributes:
-        head: Task and transcript; identical for all who hear the same, across rounds a growing prefix.
+        head: Task and transcript: the same text for all who hear the same; from round to round it only grows.
         tail: Who the member is and what it is asked.
-        images: Pictures, before the text.
-        media: Where their bytes are found.
+        images: Pictures, which come before the text.
+        media: Where their bytes are.
     """
 
     head: str
@@ -30,7 +30,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """All text, in order."""
+        """Head and tail."""
         return self.head + self.tail
 
 
@@ -42,9 +42,9 @@ class Settings(Frozen):
     """How a model samples.
 
     Attributes:
-        temperature: 0 takes the likeliest token.
-        top_p: Nucleus sampling.
-        max_tokens: Longest reply in tokens; None leaves it to the form.
+        temperature: From 0, which always takes the likeliest token, to 2.
+        top_p: Nucleus sampling: above 0, up to 1.
+        max_tokens: Longest reply in tokens; None for what the form says.
         stop: Texts that end a reply.
     """
 
@@ -59,9 +59,9 @@ class Completion:
     """A model's reply.
 
     Attributes:
-        text: What it wrote; thinking and special tokens are gone.
-        logprob: Natural logarithm of the probability of the reply, for a reply that the form constrains
-            to one choice; None where the engine does not say.
+        text: What it wrote, without thinking and special tokens.
+        logprob: Natural logarithm of the reply's probability, if the form is a choice; None if the engine
+            does not say.
         usage: What it cost.
     """
 
@@ -87,11 +87,11 @@ class Model(Protocol):
         ...
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Completes a prompt; the reply is in the form wherever the engine can constrain it.
+        """Completes a prompt. Where the engine can constrain its output, the reply keeps to the form.
 
         Raises:
             ModelUnavailable: The model cannot be reached or loaded.
             ModelError: The model refused, or answered with an error.
-            PromptTooLong: Prompt and reply do not fit its context.
+            PromptTooLong: Prompt and longest reply do not fit its context.
         """
         ...

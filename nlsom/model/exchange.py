@@ -1,4 +1,4 @@
-"""Requests to servers that may be busy, slow, broken or gone: limits, retries, replicas. Knows no models."""
+"""Requests to servers that may be busy, slow, broken or gone: limits, retries and replicas."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Literal, TypeVar
 
 import httpx
 
-from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError
+from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError, reason_of
 from nlsom.model.limits import Limits, Slot, backoff, retry_after
 from nlsom.model.replicas import Replica, choose
 from nlsom.model.wire import MalformedError, error_text
 
 T = TypeVar("T")
 
-_MOST_BYTES = 8 * 1024 * 1024
+_MAX_BYTES = 8 * 1024 * 1024
 _KEEPALIVE = 4.0  # seconds; uvicorn, and so vLLM, closes an idle connection after 5
 
 
@@ -27,11 +27,11 @@ class Patience:
     """How long to wait, and how often to try; all times in seconds.
 
     Attributes:
-        timeout: For one attempt, from connecting to the last byte.
-        connect_timeout: For a connection.
+        timeout: Longest time for one attempt, from connecting to the last byte.
+        connect_timeout: Longest time to connect.
         retries: Attempts after the first.
-        first: Upper bound of the wait before the first retry; it doubles each time.
-        longest: Upper bound of any wait, and of what a Retry-After is heeded.
+        first: Longest wait before the first retry; it doubles each time.
+        longest: Longest wait before any retry, also where a server asks for more (Retry-After).
     """
 
     timeout: float
@@ -40,9 +40,17 @@ class Patience:
     first: float
     longest: float
 
+    def wait(self, failures: int, after: float | None = None) -> float:
+        """Seconds to wait after so many failures; `after` is what the server asked for."""
+        return backoff(failures, first=self.first, longest=self.longest, after=after)
+
+    def rest(self, failures: int) -> float:
+        """Seconds to leave a server alone that could not be reached so many times in a row."""
+        return backoff(failures, first=self.first, longest=self.longest, jitter=max)
+
 
 class RefusedError(Exception):
-    """A status that trying again will not change."""
+    """An answer with a status that a retry would not change."""
 
     def __init__(self, status: int, body: bytes, url: str) -> None:
         super().__init__(status)
@@ -50,7 +58,7 @@ class RefusedError(Exception):
 
 
 class _PassingError(Exception):
-    """A failure that may pass. `error` is what it becomes once patience is at its end."""
+    """A failure that may pass; `error` is raised when there are no more retries."""
 
     def __init__(
         self, kind: Literal["down", "slow", "broken", "busy"], error: NlsomError, after: float | None = None
@@ -60,18 +68,18 @@ class _PassingError(Exception):
 
 
 class Exchange:
-    """Sends requests to one of several servers; `open` it first. Limits start fresh whenever it is opened.
+    """Sends requests to one of several servers. `open` it first, which also resets its limits.
 
     Args:
         urls: Base addresses.
         key_env: Environment variable of the API key.
         patience: How long to wait, and how often to try.
         concurrency: Most requests in flight at each server.
-        requests_per_second: Most requests started a second at each server; None for no such limit.
-        proxy: Address of a proxy.
+        requests_per_second: Most requests started per second at each server; None for no limit.
+        proxy: Address of a proxy; None for none.
 
     Raises:
-        UsageError: The limits let nothing through, or the proxy's address is none.
+        UsageError: The limits let nothing through, or the proxy's address is wrong.
     """
 
     def __init__(
@@ -104,7 +112,7 @@ class Exchange:
         """Reads the API key and makes the pool of connections.
 
         Raises:
-            ModelUnavailable: No HTTP header can carry the key.
+            ModelUnavailable: The key has characters that an HTTP header cannot carry.
         """
         self._key = _key(self._key_env)
         self._headers = [
@@ -114,7 +122,7 @@ class Exchange:
         ]
         if self._key:
             self._headers.append(("Authorization", f"Bearer {self._key}"))
-        # The slots bound how many connections there are; the pool need not count again.
+        # The slots already limit the number of connections; the pool need not count again.
         self._client = httpx.AsyncClient(
             limits=httpx.Limits(
                 max_connections=None,
@@ -150,24 +158,24 @@ class Exchange:
         at: Replica | None = None,
         final: Sequence[int] = (),
     ) -> T:
-        """Sends a request until an answer can be read or patience is at its end.
+        """Sends a request, and retries until an answer can be read or no retries are left.
 
-        Leaving this call, by cancel too, closes the connection of an unfinished request: that is how a
-        server learns that nobody waits for it.
+        Cancelling this closes the connection of an unfinished request, which tells the server that nobody
+        waits for it any more.
 
         Args:
             method: `GET` or `POST`.
-            path: From the base address; from the server's root where it starts with two slashes.
+            path: Relative to the base address; with two slashes in front, to the server's root.
             body: JSON.
-            read: Reads the body; raises `MalformedError` where it cannot.
-            group: Requests of one group go to the same server; at most 64 bytes.
-            at: The only server to ask.
-            final: Statuses that are not tried again although they might pass.
+            read: Reads the body of an answer; raises `MalformedError` if it cannot.
+            group: Requests of one group go to the same server if possible; at most 64 bytes.
+            at: The only server to ask; None for any.
+            final: Statuses after which not to retry, although they may pass.
 
         Raises:
-            RefusedError: A status that trying again will not change.
-            ModelUnavailable: No server could be reached, or none had room or answered in time.
-            ModelError: What came was never an answer.
+            RefusedError: A status that a retry would not change.
+            ModelUnavailable: No server could be reached, had room or answered in time.
+            ModelError: What the servers sent could not be read as an answer.
         """
         loop = asyncio.get_running_loop()
         replicas = self.replicas if at is None else (at,)
@@ -192,27 +200,14 @@ class Exchange:
             failed += 1
             timeouts += failure.kind == "slow"
             if failure.kind == "down":
-                rest = backoff(
-                    replica.failures + 1,
-                    first=self._patience.first,
-                    longest=self._patience.longest,
-                    jitter=max,
-                )
-                replica.fell(loop.time(), rest)
-            # A second reply that takes too long costs the server as much as the first, and will not help.
+                replica.fell(loop.time(), self._patience.rest(replica.failures + 1))
+            # Timeouts are retried once only: each costs the server a whole reply.
             if failed > self._patience.retries + len(replicas) - 1 or timeouts > 1:
                 raise _ended(failure.error, failed) from None
             avoid.add(replica)
             if not any(other.down_until <= loop.time() for other in replicas if other not in avoid):
                 avoid.clear()
-                await asyncio.sleep(
-                    backoff(
-                        failed,
-                        first=self._patience.first,
-                        longest=self._patience.longest,
-                        after=failure.after,
-                    )
-                )
+                await asyncio.sleep(self._patience.wait(failed, failure.after))
 
     async def _once(
         self, replica: Replica, method: str, path: str, body: bytes, slot: Slot, final: Sequence[int]
@@ -230,7 +225,7 @@ class Exchange:
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise _PassingError(
                 "down",
-                ModelUnavailable(f"{replica.url} cannot be reached ({_said(error)}); is the server up?"),
+                ModelUnavailable(f"{replica.url} cannot be reached ({reason_of(error)}); is the server up?"),
             ) from None
         except (TimeoutError, httpx.TimeoutException):
             raise _PassingError(
@@ -239,7 +234,7 @@ class Exchange:
             ) from None
         except httpx.TransportError as error:
             raise _PassingError(
-                "broken", ModelUnavailable(f"{replica.url} broke off its answer ({_said(error)})")
+                "broken", ModelUnavailable(f"{replica.url} broke off its answer ({reason_of(error)})")
             ) from None
         replica.rose()
         if response.is_success:
@@ -271,7 +266,7 @@ class Exchange:
 
 
 def group_of(*shared: str) -> bytes:
-    """The group of requests that share these texts."""
+    """A group for requests that share these texts."""
     return hashlib.sha256("\0".join(shared).encode("utf-8", "replace")).digest()
 
 
@@ -281,13 +276,9 @@ async def _bounded(response: httpx.Response) -> bytes:
     async for part in response.aiter_raw():
         parts.append(part)
         size += len(part)
-        if size > _MOST_BYTES:
-            raise MalformedError(f"it is longer than {_MOST_BYTES >> 20} MiB")
+        if size > _MAX_BYTES:
+            raise MalformedError(f"it is longer than {_MAX_BYTES >> 20} MiB")
     return b"".join(parts)
-
-
-def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 def _ended(error: NlsomError, attempts: int) -> NlsomError:

@@ -10,27 +10,22 @@ import time
 from collections.abc import Sequence
 from typing import Literal, Self
 
-import httpx
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from nlsom.errors import ModelError, ModelUnavailable, NlsomError, PromptTooLong, UsageError
-from nlsom.form import Constraint, Form, TextForm
+from nlsom.errors import ModelError, NlsomError, PromptTooLong, UsageError
+from nlsom.form import Constraint, Form
 from nlsom.message import Image
 from nlsom.model import wire
 from nlsom.model.contract import Completion, Prompt, Settings
 from nlsom.model.exchange import Exchange, Patience, RefusedError, group_of
-from nlsom.model.served import Served, discover, names
+from nlsom.model.replicas import base_url
+from nlsom.model.served import Served, discover, takes_pictures, unlisted
 from nlsom.source import JsonObject
 
-_log = logging.getLogger(__name__)
+_LOG = logging.getLogger(__name__)
 
-_WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
-    "data:image/png;base64,"
-    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
-    "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
-)
-_MOST_TEXT = 65_536  # characters of a reply, above 256 for each token asked for: some servers heed no limit
-_SHARED = 128  # characters at the start of a prompt that say which task it is
+_MAX_TEXT = 65_536  # characters of a reply beyond 256 per token asked for: some servers ignore limits
+_SHARED = 128  # characters at the beginning of a prompt that identify its task
 
 
 class HttpModel:
@@ -39,33 +34,34 @@ class HttpModel:
         async with HttpModel("http://127.0.0.1:8000/v1") as model:
             completion = await model.complete(prompt, form=form, settings=Settings(), seed=0)
 
-    Opening it asks each server for its models. One object is one model for the whole process: its limits
-    hold for all mindstorms that share it. Redirects are not followed, and the environment is not asked for
-    proxies, so that a server on this machine is never reached through one.
+    Opening it asks each server for its models. Its limits hold for all mindstorms that share the object.
+    Redirects are not followed, and proxies in environment variables are ignored, so that a server on this
+    machine is never reached through one.
 
     Args:
-        url: Base address, with `/v1`. Several are replicas of one model: requests that share pictures and
-            task go to the same one (its prefix cache knows them), to others when it is full or down.
-        model: What the server calls the model; None where it serves only one.
-        key_env: Environment variable that holds the API key, if there is one; it has to end in `_API_KEY`,
+        url: Base address, with `/v1`. Several addresses are replicas of one model: requests that share
+            pictures and task go to the same one, for its prefix cache, unless it is full or down.
+        model: Name of the model at the server; None if it serves only one.
+        key_env: Environment variable with the API key, if there is one. Its name has to end in `_API_KEY`,
             so that no society file can send another secret away.
-        pictures: Most pictures in a prompt; 0 for none. None asks the server, when the model is opened,
-            to look at a white square, and sets no limit if it does.
+        pictures: Most pictures in a prompt; 0 for none. None finds out, when the model is opened, whether it
+            takes pictures, by showing it a white square; if so, there is no limit.
         too_many_pictures: With more than `pictures`: `error`, or `first` to keep the first ones.
-        constraints: How the server is told of forms; None goes by what it says of itself (vLLM, llama.cpp
-            and Ollama are known).
+        constraints: How the server is told of forms; None chooses by what it says it is (vLLM, llama.cpp and
+            Ollama are known).
         context: Longest prompt and reply together, in tokens; None asks the server.
-        thinking: Tokens of room for a model that thinks before it answers.
+        thinking: Tokens for a model that thinks before it answers, in addition to those of the answer.
         extra: Further fields for every request, such as
-            `{"chat_template_kwargs": {"enable_thinking": false}}`; null leaves a field out that nlsom sends.
+            `{"chat_template_kwargs": {"enable_thinking": false}}`; null removes a field that nlsom sends.
         concurrency: Most requests in flight at each server.
-        requests_per_second: Most requests started a second at each server.
-        timeout: Longest that a server may take for one reply, in seconds.
-        connect_timeout: Longest that a connection may take, in seconds.
-        retries: How often a request is sent again after a failure that may pass.
-        backoff: Longest wait before the first retry, in seconds; doubles each time.
-        longest_wait: Longest wait before any retry, and of what a server's Retry-After is heeded, in seconds.
-        proxy: Address of a proxy for HTTP, if one is needed.
+        requests_per_second: Most requests started per second at each server; None for no limit.
+        timeout: Longest time for one reply, in seconds.
+        connect_timeout: Longest time to connect, in seconds.
+        retries: How often a request is sent again after failures that may pass.
+        backoff: Longest wait before the first retry, in seconds; it doubles each time.
+        longest_wait: Longest wait before any retry, also where a server asks for more (Retry-After), in
+            seconds.
+        proxy: Address of an HTTP proxy, if one is needed.
 
     Raises:
         UsageError: An argument cannot be used.
@@ -92,7 +88,7 @@ class HttpModel:
         longest_wait: NonNegativeFloat = 30.0,
         proxy: str | None = None,
     ) -> None:
-        urls = tuple(_base_url(one) for one in ([url] if isinstance(url, str) else url))
+        urls = tuple(base_url(one) for one in ([url] if isinstance(url, str) else url))
         if not urls or len(set(urls)) < len(urls):
             raise UsageError("a model needs the address of a server, and each address once")
         if not re.fullmatch(r"\w*_API_KEY", key_env):
@@ -152,10 +148,10 @@ class HttpModel:
 
         Raises:
             ModelUnavailable: None of them answers, or the key is refused.
-            UsageError: They serve no such model, or not one.
+            UsageError: They serve several models and none is named, or different ones under one name.
         """
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:  # a lock belongs to one event loop; a model may serve one after the other
+        if self._loop is not loop:  # a lock belongs to one event loop; a model may be used in several in turn
             self._loop, self._opening = loop, asyncio.Lock()
         async with self._opening:
             if self._served is None:
@@ -163,7 +159,11 @@ class HttpModel:
                 try:
                     self._served = await discover(self._exchange, self._given)
                     self._tokenizes = self._served.engine == "vllm"
-                    self._sees = await self._look() if self._pictures is None else self._pictures > 0
+                    self._sees = (
+                        await takes_pictures(self._exchange, self._served)
+                        if self._pictures is None
+                        else self._pictures > 0
+                    )
                 except BaseException:
                     await self._close()
                     raise
@@ -171,7 +171,7 @@ class HttpModel:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Closes all connections, once all who opened it are done with it."""
+        """Closes all connections once everyone who opened it has left."""
         self._users -= 1
         async with self._opening:
             if self._users == 0 and self._served is not None:
@@ -182,12 +182,12 @@ class HttpModel:
         await self._exchange.close()
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Completes a prompt; `nlsom.model.contract.Model` says how.
+        """Completes a prompt; see `Model.complete`.
 
         Raises:
             ModelUnavailable: No server could be reached, had room or answered in time; or the key is refused.
-            ModelError: The server refused the request, or what it sent was never an answer.
-            PromptTooLong: Prompt and reply do not fit the model's context.
+            ModelError: The server refused the request, or what it sent could not be read as an answer.
+            PromptTooLong: Prompt and longest reply do not fit the model's context.
         """
         served = self._opened()
         started = time.perf_counter()
@@ -216,7 +216,7 @@ class HttpModel:
 
         def read(answer: bytes) -> tuple[Completion, bool]:
             completion, cut = wire.read_completion(answer, constraint, time.perf_counter() - started)
-            if len(completion.text) > _MOST_TEXT + 256 * reply:
+            if len(completion.text) > _MAX_TEXT + 256 * reply:
                 raise wire.MalformedError(
                     f"a text of {len(completion.text):,} characters, where {reply} tokens were asked for"
                 )
@@ -240,27 +240,6 @@ class HttpModel:
             raise RuntimeError(f"{self!r} is not open; use it inside `async with`")
         return self._served
 
-    async def _look(self) -> bool:
-        """Whether the model takes a white square."""
-        form = TextForm(max_tokens=1)
-        body = wire.chat_body(
-            self._opened().name,
-            "What is this?",
-            [wire.picture_part(_WHITE)],
-            constraint=None,
-            max_tokens=form.max_tokens,
-            settings=Settings(),
-            seed=0,
-            constraints="none",
-        )
-        try:
-            await self._exchange.send("POST", "/chat/completions", body, read=len, final=(500,))
-        except RefusedError as refused:
-            if refused.status == 404:
-                raise self._explain(refused, "", 1) from None
-            return False
-        return True
-
     def _fitting(self, images: Sequence[Image]) -> Sequence[Image]:
         if len(images) == 0 or (self._sees and self._pictures is None):
             return images
@@ -271,10 +250,10 @@ class HttpModel:
         return images[:most]
 
     async def _measure(self, served: Served, text: str, reply: int, group: bytes) -> None:
-        """Has a prompt counted that may be too long; most are not, and cost nothing here.
+        """Has the server count the tokens of a prompt that may be too long. Most are plainly short enough.
 
-        Most tokens are longer than three bytes. Where a text has so many short ones that it is let through
-        although it is too long, the server refuses it, which comes to the same.
+        Most tokens have more than three bytes. A prompt of many short ones may pass here although it is too
+        long; the server then refuses it, with the same error in the end.
         """
         context = self._context or served.context
         if not self._tokenizes or context is None:
@@ -297,7 +276,7 @@ class HttpModel:
     def _notice(self, constraint: Constraint, text: str) -> None:
         if not self._warned and not wire.keeps_to(constraint, text):
             self._warned = True
-            _log.warning(
+            _LOG.warning(
                 "%s at %s does not keep to the form it is asked for; replies are read as free text "
                 "(set `constraints: none` if its server cannot constrain)",
                 self._opened().name,
@@ -307,29 +286,12 @@ class HttpModel:
     def _explain(self, refused: RefusedError, text: str, reply: int) -> NlsomError:
         """The error that a refusal stands for."""
         served = self._opened()
-        if refused.status == 404 and served.name not in served.listed:
-            return ModelUnavailable(
-                f"{refused.url} has no model {served.name!r}; it serves {names(served.listed)}"
-            )
-        return wire.refusal(
+        return unlisted(served, refused) or wire.refusal(
             refused.body,
+            status=refused.status,
             where=refused.url,
             model=served.name,
             prompt=text,
             reply=reply,
             context=self._context or served.context,
         )
-
-
-def _base_url(url: str) -> str:
-    try:
-        parsed = httpx.URL(url)
-        host = parsed.host  # read only here: its Punycode may be none
-    except (httpx.InvalidURL, ValueError) as error:
-        raise UsageError(f"{url!r} is not the address of a server: {error}") from None
-    if parsed.userinfo:
-        raise UsageError("the address of a server holds a password; put a key into the environment instead")
-    whole = parsed.scheme in ("http", "https") and host and not (parsed.query or parsed.fragment)
-    if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
-        raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
-    return str(parsed).rstrip("/")

@@ -1,4 +1,4 @@
-"""How hard a server may be pressed: requests in flight, requests a second, and when to try again."""
+"""How many requests a server gets: in flight, per second, and when to try again."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nlsom.errors import UsageError
 
 
 class Limits:
-    """An exact cap on what is in flight at one server, shared by all who hold this object.
+    """A cap on the requests in flight at one server, shared by all who use this object.
 
-    Slots are granted first come, first served, and nobody polls for one. The cap gives way as TCP's window
-    does: halved when the server refuses (once for all requests that were in flight together), then grown
-    again, by one for each success up to half of where it was, and from there by one for each capful of
-    successes, never above `cap`.
+    Slots are granted first come, first served, without polling. The cap adapts like TCP's congestion window:
+    it is halved when the server refuses a request (once for all that were in flight together). Then it grows
+    by one per success until half of its former value, and from there by one per `cap` successes, never above
+    `cap`.
 
         async with limits.slot() as slot:
             ...
@@ -31,7 +31,7 @@ class Limits:
 
     Args:
         cap: Most requests in flight.
-        per_second: Most requests started a second; None for no such limit.
+        per_second: Most requests started per second; None for no limit.
 
     Raises:
         UsageError: They would let nothing through.
@@ -53,7 +53,7 @@ class Limits:
 
     @property
     def cap(self) -> int:
-        """Requests that may be in flight just now."""
+        """Requests that may be in flight at present."""
         return int(self._cap)
 
     @property
@@ -71,7 +71,7 @@ class Limits:
         return Slot(self)
 
     def pause(self, seconds: float) -> None:
-        """Grants no slot for so many seconds; those who wait keep their order."""
+        """Grants no slots for a time; those who wait keep their order."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         if self._resume is not None:
@@ -80,10 +80,10 @@ class Limits:
         self._resume = loop.call_at(until, self._end_pause)
 
     async def acquire(self) -> int:
-        """Waits for a slot and, with it, for the rate.
+        """Waits for a slot, and then for the rate per second.
 
         Returns:
-            The era the slot was granted in, for `shrink`.
+            The era in which the slot was granted, for `shrink`.
         """
         if self.free:
             self.held += 1
@@ -94,12 +94,12 @@ class Limits:
                 await waiter
             except asyncio.CancelledError:
                 if not waiter.cancelled():
-                    self.release()  # it had been granted in the very moment of the cancel
+                    self.release()  # it was granted just before the cancellation arrived
                 elif waiter in self._waiting:
                     self._waiting.remove(waiter)
                 raise
         if self._throttle is not None:
-            # Its waiters poll, but never more of them than there are slots.
+            # Its waiters poll, but there are never more of them than slots.
             try:
                 await self._throttle.acquire()
             except asyncio.CancelledError:
@@ -113,13 +113,13 @@ class Limits:
         self._grant()
 
     def shrink(self, era: int) -> None:
-        """The server refused a request of that era: halves the cap, once an era."""
+        """The server refused a request of that era: halves the cap, once per era."""
         if era == self._era:
             self._era += 1
             self._cap = self._threshold = max(1.0, self._cap / 2)
 
     def grow(self) -> None:
-        """The server served a request."""
+        """The server answered a request: lets the cap grow."""
         if self._cap < self.most:
             step = 1.0 if self._cap < self._threshold else 1.0 / self._cap
             self._cap = min(float(self.most), self._cap + step)
@@ -130,8 +130,8 @@ class Limits:
         self._grant()
 
     def _grant(self) -> None:
-        # Called after every change, so that whoever waits, waits for a full cap or a pause: nobody is
-        # forgotten, and nobody who comes later finds a free slot before those who wait.
+        # Called after every change. So whoever waits does so because of a full cap or a pause, and nobody who
+        # comes later finds a free slot first.
         while self._waiting and self.held < self.cap and self._resume is None:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -150,12 +150,11 @@ class Slot:
 
     async def __aenter__(self) -> Slot:
         calls = calling.get()
-        if calls is None:
-            self._era = await self._limits.acquire()
-            return self
-        calls.add(0)
+        if calls is not None:
+            calls.add(0)
         self._era = await self._limits.acquire()
-        calls.add(1)
+        if calls is not None:
+            calls.add(1)
         return self
 
     async def __aexit__(
@@ -168,12 +167,12 @@ class Slot:
         self._limits.grow()
 
     def refused(self) -> None:
-        """Says that the server had too much to do."""
+        """Says that the server was too busy."""
         self._limits.shrink(self._era)
 
 
 def _throttle(per_second: float) -> Throttler:
-    """The rate as a whole number of starts in a period, which is what the throttler counts."""
+    """A throttler for the rate, as a whole number of starts per period, which is what it counts."""
     starts = max(1, floor(per_second))
     return Throttler(rate_limit=starts, period=starts / per_second)
 
@@ -186,12 +185,12 @@ def backoff(
     after: float | None = None,
     jitter: Callable[[float, float], float] = random.uniform,
 ) -> float:
-    """Seconds to wait before trying again: exponential, with full jitter, never before the server wants it.
+    """Seconds to wait before a retry: exponential with full jitter, and not before the server allows it.
 
     Args:
         attempt: How many attempts have failed, from 1.
-        first: Upper bound of the wait after the first failure, in seconds.
-        longest: Upper bound of any wait, and of what the server may ask for, in seconds.
+        first: Longest wait after the first failure, in seconds.
+        longest: Longest wait in any case, in seconds.
         after: What the server asked for (Retry-After), in seconds.
         jitter: Draws a number between two.
     """
@@ -201,7 +200,7 @@ def backoff(
 
 
 def retry_after(header: str | None, *, now: datetime | None = None) -> float | None:
-    """Seconds that a Retry-After header asks for (RFC 9110, section 10.2.3); None where it says nothing."""
+    """Seconds that a Retry-After header asks for (RFC 9110, section 10.2.3); None if it has no meaning."""
     if header is None:
         return None
     text = header.strip()
@@ -212,5 +211,5 @@ def retry_after(header: str | None, *, now: datetime | None = None) -> float | N
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
         return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
-    except (ValueError, OverflowError):  # no date, or one beyond all calendars
+    except (ValueError, OverflowError):  # not a date, or one out of range
         return None

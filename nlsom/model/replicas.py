@@ -1,4 +1,4 @@
-"""Several servers behind one model name: which of them gets a request."""
+"""Several servers with the same model: which of them gets a request."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import httpx
+
+from nlsom.errors import UsageError
 from nlsom.model.limits import Limits
 
 
@@ -14,10 +17,10 @@ class Replica:
     """One server.
 
     Attributes:
-        url: Its base, such as `http://host:8000/v1`, without a slash at the end.
-        limits: What may be in flight there.
+        url: Its base address, such as `http://host:8000/v1`, without a slash at the end.
+        limits: Limits the requests in flight there.
         failures: How often in a row it could not be reached.
-        down_until: On the loop's clock, when it may be tried again.
+        down_until: When it may be tried again, on the event loop's clock.
     """
 
     url: str
@@ -31,14 +34,33 @@ class Replica:
         return self.url.removesuffix("/v1")
 
     def fell(self, now: float, rest: float) -> None:
-        """It could not be reached, and is left alone for `rest` seconds."""
+        """Notes that it could not be reached, and is to be left alone for `rest` seconds."""
         self.failures += 1
         self.down_until = now + rest
 
     def rose(self) -> None:
-        """It answered."""
+        """Notes that it answered."""
         self.failures = 0
         self.down_until = 0.0
+
+
+def base_url(url: str) -> str:
+    """Checks the base address of a server, and removes a slash at its end.
+
+    Raises:
+        UsageError: It is not the address of an HTTP server, or it contains a password.
+    """
+    try:
+        parsed = httpx.URL(url)
+        host = parsed.host  # decodes Punycode, which may fail
+    except (httpx.InvalidURL, ValueError) as error:
+        raise UsageError(f"{url!r} is not the address of a server: {error}") from None
+    if parsed.userinfo:
+        raise UsageError("the address of a server holds a password; put a key into the environment instead")
+    whole = parsed.scheme in ("http", "https") and host and not (parsed.query or parsed.fragment)
+    if not whole or not (parsed.port is None or 0 < parsed.port < 65536):
+        raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000/v1")
+    return str(parsed).rstrip("/")
 
 
 def choose(
@@ -46,17 +68,17 @@ def choose(
 ) -> Replica:
     """Chooses where a request goes.
 
-    The order of preference for a key is a rendezvous hash (Thaler and Ravishankar, 1998), so requests that
-    share a key meet at one server's prefix cache, and a server that comes or goes moves only its own keys.
-    The first server in that order with a free slot is taken; where none has one, the one with the shortest
-    queue for its cap. A server that was down is tried again by one request, while others stay away.
+    Each key has an order of preference, by rendezvous hashing (Thaler and Ravishankar, 1998). So requests
+    that share a key meet at the prefix cache of one server, and a server that comes or goes moves only its
+    own keys. The first server in that order with a free slot is chosen; if none has one, the server with the
+    shortest queue in relation to its cap. A server that was down is tried by one request first.
 
     Args:
         replicas: At least one.
         key: Digest of what the request shares with others.
-        now: On the loop's clock, in seconds.
-        rest: For how long others stay away from a server that this request probes, in seconds.
-        avoid: Where this request has failed already; taken only if nothing else is up.
+        now: The time on the event loop's clock, in seconds.
+        rest: How long other requests avoid a server that this one tries, in seconds.
+        avoid: Servers at which this request has failed; chosen only if no other is up.
     """
     if len(replicas) == 1:
         return replicas[0]

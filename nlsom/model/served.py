@@ -1,4 +1,4 @@
-"""What servers say that they serve, and which of it is meant."""
+"""What servers say they serve, and what their models can do."""
 
 from __future__ import annotations
 
@@ -9,9 +9,24 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from nlsom.errors import ModelError, ModelUnavailable, NlsomError, UsageError
+from nlsom.model.contract import Settings
 from nlsom.model.exchange import Exchange, RefusedError
 from nlsom.model.replicas import Replica
-from nlsom.model.wire import Constraints, MalformedError, error_text, object_in
+from nlsom.model.wire import (
+    Constraints,
+    MalformedError,
+    chat_body,
+    error_text,
+    object_in,
+    picture_part,
+    refusal,
+)
+
+_WHITE = (  # 64 x 64 pixels as PNG: models that see want some tens of them
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAK0lEQVR42u3MMREAAAgEoNf+nTWEmwcBqMlNRyAQCAQCgUAgEAgE"
+    "AsHzYAFQLQF/OJ8+2wAAAABJRU5ErkJggg=="
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +34,11 @@ class Served:
     """What a server says of a model in `GET /v1/models`.
 
     Attributes:
-        name: What requests call it.
-        root: What it was made from, where that is another name; never the path of a folder.
-        context: Longest prompt and reply together, in tokens; None where the server does not say.
+        name: Its name in requests.
+        root: The name of what it was made from, if different; never the path of a folder.
+        context: Longest prompt and reply together, in tokens; None if the server does not say.
+        engine: Its owner by `owned_by`: `vllm`, `llamacpp`, `library` (Ollama), `openai`, …
         listed: Names of all models that the server lists.
-        engine: Who says to own it: `vllm`, `llamacpp`, `library` (Ollama), `openai`, …
     """
 
     name: str
@@ -34,7 +49,7 @@ class Served:
 
     @property
     def constraints(self) -> Constraints:
-        """What this engine is known to understand; nothing, for an engine that is not known."""
+        """The constraints that this engine understands; `none` for an unknown one."""
         if self.engine == "vllm":
             return "vllm"
         return "json_schema" if self.engine in ("llamacpp", "library") else "none"
@@ -44,22 +59,22 @@ async def discover(exchange: Exchange, name: str | None) -> Served:
     """Asks all servers of an exchange at once what they serve.
 
     Args:
-        exchange: Open.
-        name: The model that is meant; None where there is one only.
+        exchange: An open exchange.
+        name: The name of the model; None if each server has only one.
 
     Returns:
-        What those that answer agree on; the shortest context among them.
+        The model that all servers which answer have in common, with the shortest context among them.
 
     Raises:
-        ModelUnavailable: None of them answers.
-        ModelError: One of them refuses to say.
-        UsageError: No name is given and they serve several models, or they serve different ones by one name.
+        ModelUnavailable: No server answers.
+        ModelError: A server refuses to answer.
+        UsageError: They serve several models and no name is given, or different models under the name.
     """
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_ask(exchange, replica, name)) for replica in exchange.replicas]
     answers = [task.result() for task in asked]
     found = [answer for answer in answers if isinstance(answer, Served)]
-    # A replica that is away now may be back later; anything else that is wrong will stay wrong.
+    # A server that is away may come back; any other error is there to stay.
     for error in answers:
         if isinstance(error, NlsomError) and not (found and isinstance(error, ModelUnavailable)):
             raise error
@@ -71,7 +86,7 @@ async def discover(exchange: Exchange, name: str | None) -> Served:
 
 
 async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served | NlsomError:
-    """What one server serves, or why it cannot be told; the others may be up."""
+    """What one server serves, or the error: other servers may still answer."""
     try:
         models = await exchange.send("GET", "/models", read=read_served, at=replica)
     except RefusedError as refused:
@@ -87,17 +102,59 @@ async def _ask(exchange: Exchange, replica: Replica, name: str | None) -> Served
         if len(models) == 1:
             return models[0]
         return UsageError(
-            f"{replica.url} serves {names(models[0].listed if models else ())}; say which (`model`)"
+            f"{replica.url} serves {_names(models[0].listed if models else ())}; say which (`model`)"
         )
-    # A server may take names that it does not list (Ollama does); if it does not, it says so with a 404.
+    # Some servers take names that they do not list (Ollama does); others answer them with 404 later.
     named = [model for model in models if model.name == name]
     if named or not models:
         return named[0] if named else Served(name, root=None, context=None, engine="")
     return dataclasses.replace(models[0], name=name, root=None, context=None)
 
 
-def names(listed: tuple[str, ...]) -> str:
-    """Names of models, for a message: not more than a screen takes."""
+async def takes_pictures(exchange: Exchange, served: Served) -> bool:
+    """Finds out whether a model takes pictures, by asking it about a white square.
+
+    Raises:
+        ModelUnavailable: The server has no such model, or cannot be reached.
+        ModelError: What it sent could not be read as an answer.
+    """
+    body = chat_body(
+        served.name,
+        "What is this?",
+        [picture_part(_WHITE)],
+        constraint=None,
+        max_tokens=1,
+        settings=Settings(),
+        seed=0,
+        constraints="none",
+    )
+    try:
+        await exchange.send("POST", "/chat/completions", body, read=len, final=(500,))
+    except RefusedError as refused:
+        if refused.status == 404:
+            raise unlisted(served, refused) or refusal(
+                refused.body,
+                status=refused.status,
+                where=refused.url,
+                model=served.name,
+                prompt="",
+                reply=1,
+                context=served.context,
+            ) from None
+        return False
+    return True
+
+
+def unlisted(served: Served, refused: RefusedError) -> ModelUnavailable | None:
+    """The error for a 404 about a model that the server does not list; None for any other refusal."""
+    if refused.status != 404 or served.name in served.listed:
+        return None
+    serves = f"it serves {_names(served.listed)}" if served.listed else "does the address end in /v1?"
+    return ModelUnavailable(f"{refused.url} has no model {served.name!r}; {serves}")
+
+
+def _names(listed: tuple[str, ...]) -> str:
+    """The first names of models, for a message."""
     return (", ".join(listed[:12]) or "none") + (", …" if len(listed) > 12 else "")
 
 
@@ -105,7 +162,7 @@ def read_served(body: bytes) -> tuple[Served, ...]:
     """Reads the answer of `GET /v1/models`.
 
     Raises:
-        MalformedError: It is something else.
+        MalformedError: It is not such an answer.
     """
     listed = object_in(body).get("data")
     if not isinstance(listed, list):

@@ -1,4 +1,4 @@
-"""What goes over the wire to an OpenAI-compatible server, and what comes back. No I/O."""
+"""The bodies of requests to OpenAI-compatible servers and of their answers. No I/O."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from nlsom.message import Usage
 from nlsom.model.contract import Completion, Settings
 
 Constraints = Literal["vllm", "json_schema", "none"]
-"""How a server is told what a reply must look like: vLLM's `structured_outputs`, `response_format` with a
-JSON Schema (for JSON forms only), or not at all."""
+"""How a server is told of a form: by vLLM's `structured_outputs`, by `response_format` with a JSON Schema
+(for JSON forms only), or not at all."""
 
 
-_MOST = 1e12  # beyond it, a number of tokens or a logarithm of a probability is none
+_MAX_NUMBER = 1e12  # numbers of tokens and logarithms of probabilities beyond it are nonsense
 
 
 class MalformedError(Exception):
-    """A body that is not what the OpenAI API answers; says what is wrong with it."""
+    """A body that is not an answer of the OpenAI API; the message says what is wrong with it."""
 
 
 def chat_body(
@@ -42,15 +42,15 @@ def chat_body(
     """The body of a chat completion: one user message, pictures first.
 
     Args:
-        model: What the server calls the model.
+        model: Name of the model at the server.
         text: Head and tail of the prompt.
         pictures: Parts as JSON, from `picture_part`.
-        constraint: What the reply has to look like.
-        max_tokens: Longest reply.
+        constraint: What the reply has to keep to.
+        max_tokens: Longest reply, in tokens.
         settings: How to sample.
         seed: For sampling.
         constraints: How the server is told of the constraint.
-        extra: Further fields; they win over ours, and None leaves one out.
+        extra: Further fields; they replace those of the same name, and None removes one.
     """
     fields: dict[str, Any] = {
         "model": model,
@@ -73,12 +73,12 @@ def chat_body(
 
 
 def picture_part(data_url: str) -> str:
-    """A picture as a part of a message, as JSON. A data URL holds nothing that JSON escapes."""
+    """A picture as a part of a message, as JSON. A data URL has no characters that JSON escapes."""
     return f'{{"type":"image_url","image_url":{{"url":"{data_url}"}}}}'
 
 
 def reply_tokens(form: Form, settings: Settings, room: int) -> int:
-    """Longest reply in tokens: what the settings say, else what the form needs; and room to think."""
+    """Longest reply in tokens: by the settings or else the form, plus room to think."""
     return (settings.max_tokens or form.max_tokens) + room
 
 
@@ -86,22 +86,23 @@ def read_completion(body: bytes, constraint: Constraint | None, seconds: float) 
     """Reads a chat completion.
 
     Args:
-        body: As it came.
+        body: The body of the response.
         constraint: What the server was asked to keep to.
         seconds: How long it took.
 
     Returns:
-        The completion, and whether it was cut for length.
+        The completion, and whether it was cut off for its length.
 
     Raises:
-        MalformedError: It is something else.
+        MalformedError: It is not such an answer.
     """
     fields = object_in(body)
     choices = fields.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise MalformedError("it has no `choices`")
-    choice = _mapping(cast("list[Any]", choices)[0], "choices[0]")
-    message = _mapping(choice.get("message"), "choices[0].message")
+        # Gateways tell an error of the server behind them in a 200.
+        raise MalformedError(error_text(body) if fields.get("error") else "it has no `choices`")
+    choice = _mapping(cast("list[Any]", choices)[0], "`choices[0]`")
+    message = _mapping(choice.get("message"), "`choices[0].message`")
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         raise MalformedError("`choices[0].message.content` is not a text")
@@ -115,9 +116,9 @@ def read_completion(body: bytes, constraint: Constraint | None, seconds: float) 
 
 
 def without_thinking(text: str) -> str:
-    """The reply after a model's thinking; nothing where it never stopped thinking.
+    """A reply without the model's thinking; "" if it never stopped thinking.
 
-    Some chat templates write the opening tag themselves, so a closing one alone counts as well.
+    Some chat templates write the opening tag themselves, so a closing tag alone counts too.
     """
     _, closed, after = text.rpartition("</think>")
     if closed:
@@ -129,7 +130,7 @@ def read_token_count(body: bytes) -> int:
     """Reads the answer of vLLM's `POST /tokenize`.
 
     Raises:
-        MalformedError: It is something else.
+        MalformedError: It is not such an answer.
     """
     count = _count(object_in(body).get("count"))
     if count is None:
@@ -138,12 +139,12 @@ def read_token_count(body: bytes) -> int:
 
 
 def constrains(constraint: Constraint, constraints: Constraints) -> bool:
-    """Whether a server that is told in this way is told of this constraint at all."""
+    """Whether servers that are told of forms in this way can be told of this constraint."""
     return constraints == "vllm" or (constraints == "json_schema" and constraint.schema is not None)
 
 
 def keeps_to(constraint: Constraint, text: str) -> bool:
-    """Whether a reply is what its constraint allows; of JSON only that it is JSON; of grammars nothing."""
+    """Whether a reply keeps to its constraint; schemas and grammars are not checked."""
     if constraint.choice is not None:
         return text in constraint.choice
     if constraint.regex is not None:
@@ -158,7 +159,7 @@ def keeps_to(constraint: Constraint, text: str) -> bool:
 
 
 def error_text(body: bytes) -> str:
-    """What a server says went wrong, in at most 300 characters on one line."""
+    """The message in a server's error, on one line of at most 300 characters."""
     try:
         told: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -181,17 +182,18 @@ _ASKED = re.compile(r"(?:contains|has|request|resulted in|input length|prompt \(
 
 
 def refusal(
-    body: bytes, *, where: str, model: str, prompt: str, reply: int, context: int | None
+    body: bytes, *, status: int, where: str, model: str, prompt: str, reply: int, context: int | None
 ) -> ModelError:
-    """The error that a 400 stands for.
+    """The error for a request that a server refused.
 
     Args:
-        body: As it came.
-        where: Which server.
-        model: Which model.
-        prompt: The text that was sent; its length stands in where the server does not count it.
+        body: The body of the response.
+        status: Its status.
+        where: Address of the server.
+        model: Name of the model.
+        prompt: The text that was sent; its tokens are estimated if the server does not count them.
         reply: Longest reply, in tokens.
-        context: Context length, where it is known.
+        context: Context length in tokens, if known.
     """
     told = error_text(body)
     if _TOO_LONG.search(told):
@@ -202,7 +204,7 @@ def refusal(
             limit=int(limit[1]) if limit else context or 0,
             model=model,
         )
-    return ModelError(f"{where} refused the request for {model}: {told}")
+    return ModelError(f"{where} refused the request for {model} ({status}): {told}")
 
 
 def _constrain(constraint: Constraint, constraints: Constraints) -> dict[str, Any]:
@@ -232,7 +234,7 @@ def _logprob(told: Any) -> float | None:
     total = 0.0
     for token in cast("list[Any]", tokens):
         value = cast("dict[str, Any]", token).get("logprob") if isinstance(token, dict) else None
-        if not isinstance(value, int | float) or abs(value) > _MOST:
+        if not isinstance(value, int | float) or abs(value) > _MAX_NUMBER:
             return None
         total += value
     return min(0.0, total) if math.isfinite(total) else None
@@ -252,14 +254,14 @@ def _usage(told: Any, seconds: float) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and 0 <= value <= _MOST else None
+    return value if isinstance(value, int) and 0 <= value <= _MAX_NUMBER else None
 
 
 def object_in(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body is.
+    """Reads a body that is a JSON object.
 
     Raises:
-        MalformedError: It is none.
+        MalformedError: It is not one.
     """
     try:
         value = json.loads(body)
@@ -270,5 +272,5 @@ def object_in(body: bytes) -> dict[str, Any]:
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise MalformedError(f"`{what}` is not an object" if what != "it" else "it is not an object")
+        raise MalformedError(f"{what} is not an object")
     return cast("dict[str, Any]", value)

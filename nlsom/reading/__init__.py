@@ -1,4 +1,4 @@
-"""Finding an answer in free text. Never guesses: what a careful person could not tell is no answer."""
+"""Finding answers in free text. Never guesses: if a careful reader could not tell, there is no answer."""
 
 from nlsom.reading.choice import read_choice
 from nlsom.reading.clean import clean

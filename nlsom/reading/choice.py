@@ -5,13 +5,13 @@ Rules, as a careful reader would state them:
 1. A reply that is nothing but a label, or nothing but an option's text, chooses that option.
 2. Otherwise the last explicit statement counts ("the answer is B", "Answer: B", a box, a tag,
    "no, actually C").
-3. Otherwise what is plainly decided counts: the reply begins with the option, ends with it as a sentence of
-   its own, names it in full ("(B) a cat"), or says "I choose B", "it is B", "B is correct".
-4. Otherwise the only option that is mentioned at all counts.
+3. Otherwise a plain decision counts: the reply begins with the option, ends with it as a sentence of its own,
+   names it in full ("(B) a cat"), or says "I choose B", "it is B", "B is correct".
+4. Otherwise an option counts if no other is mentioned.
 
-What is denied ("not B", "A does not fit") is no choice. Two options at the same level, options joined
-by "or" or "and", a label that contradicts the text beside it, and a change of mind that goes nowhere are no
-answer.
+An option that is denied ("not B", "A does not fit") is not chosen. There is no answer if two options stand on
+the same level or are joined by "or" or "and", if a label contradicts the text beside it, or if a change of
+mind names no new option.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from nlsom.reading.number import number_in_words
 from nlsom.reading.short import without_lead
 from nlsom.reading.unknown import says_unknown
 
-_MOST = 200  # mentions that are weighed: the last ones of a reply that goes in circles
-_NEAR = 160  # characters on either side of a mention that are looked at
+_MAX_MENTIONS = 200  # only the last mentions of a very long reply are weighed
+_NEAR = 160  # characters on either side of a mention that are read
 _SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)")
 _CLAUSE_END = re.compile(
     r"[,.;!?\n](?:\s|$)|(?<!thing )(?<!all )\bbut\b|\b(?:so|therefore|hence|thus)\b", re.I
@@ -46,9 +46,9 @@ def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Rea
     """Finds the one option that a reply names.
 
     Args:
-        text: The reply, as it came.
+        text: The reply.
         options: The texts of the options.
-        labels: What each is called in the prompt ("A", "B", … or "1", "2", …).
+        labels: Their labels in the prompt ("A", "B", … or "1", "2", …).
 
     Returns:
         The index of the option, or None; and how it was found, or why not.
@@ -61,11 +61,11 @@ def read_choice(text: str, options: Sequence[str], labels: Sequence[str]) -> Rea
             return alone
     texts = find_texts(plain, options, labels)
     mentions = sorted([*texts, *find_labels(plain, labels, texts)], key=lambda mention: mention.start)
-    return _Judge(plain, options, mentions[-_MOST:]).judge()
+    return _Judge(plain, options, mentions[-_MAX_MENTIONS:]).judge()
 
 
 def _alone(plain: str, options: Sequence[str], labels: Sequence[str]) -> Read | None:
-    """The reply that is nothing but a label or an option."""
+    """Reads a reply that is nothing but a label or an option; None if it is something else."""
     bare = _EDGES.sub("", _NAME.sub("", plain))
     answered = _ANSWERED.fullmatch(plain)  # "A: B", after "Q: …"
     if answered and answered[1].upper() in labels and answered[1] not in options:
@@ -96,7 +96,7 @@ def _as_number(words: str) -> str:
 
 
 class _Judge:
-    """Weighs the mentions in one reply; they are known by their place in order."""
+    """Weighs the mentions of options in one reply; `n` is the number of a mention, in order."""
 
     def __init__(self, plain: str, options: Sequence[str], mentions: Sequence[Mention]) -> None:
         self.plain, self.options, self.mentions = plain, options, mentions
@@ -104,7 +104,7 @@ class _Judge:
         self.denied = self._denied()
 
     def judge(self) -> Read:
-        """The option that the mentions come down to."""
+        """The option that is chosen, all mentions considered."""
         held = [n for n in range(len(self.mentions)) if n not in self.denied]
         anew = [over.end() for over in phrases.STARTED_OVER.finditer(self.plain)]
         if anew and held and self.mentions[held[0]].start < anew[-1]:
@@ -137,7 +137,7 @@ class _Judge:
         return self._settle(mentioned, "the only option named")
 
     def _settle(self, chosen: Sequence[int], why: str) -> Read:
-        """One option, unless the reply contradicts itself about it."""
+        """The option of these mentions, if they agree and the reply does not contradict itself."""
         first = self.mentions[chosen[0]]
         if any(self._contradicted(n) for n in chosen):
             return None, "a label and the text beside it disagree"
@@ -153,7 +153,7 @@ class _Judge:
         return first.at, why
 
     def _grade(self, n: int) -> int:
-        """3 explicit, 2 decided for, 1 mentioned, 0 nothing that counts."""
+        """How a mention counts: 3 states its option, 2 decides for it, 1 mentions it, 0 does not count."""
         mention, before, after = self.mentions[n], self._before(n), self._after(n)
         if phrases.CORRECTED.search(before) or phrases.EXPLICIT.search(before):
             return 3

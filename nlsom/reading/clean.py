@@ -1,4 +1,4 @@
-"""Taking from a reply what is only dress: thinking, markdown, LaTeX, tags, full-width letters, odd quotes."""
+"""Removing markup from replies: thinking, Markdown, LaTeX, tags, full-width letters, odd quotes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# What has to be closed is bounded: else a reply that only opens it is searched to its end again and again.
+# Markup that has to be closed has a bounded length: else replies that only open it would take quadratic time.
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.I | re.S)
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.I | re.S)
 _TAGGED = re.compile(r"<(answer|final_answer|final)>(.*?)(?:</\1>|\Z)", re.I | re.S)
@@ -22,13 +22,13 @@ _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "«": '"', "»": '"', "–": "-", "—": "-"})
 
 
-@lru_cache(maxsize=256)  # Members often say the same, and several readers look at it.
+@lru_cache(maxsize=256)  # Members often say the same, and several readers clean it.
 def clean(text: str) -> str:
-    r"""A reply without its dress; words, case and lines stay as they were.
+    r"""A reply without markup; words, case and lines stay as they are.
 
-    Thinking goes, also thinking that was cut off; so does what is struck through. `\boxed{B}` and
+    Thinking is removed, even if it was cut off, and so is what is struck through. `\boxed{B}` and
     `<answer>B</answer>` become a line `Answer: B`. Compatibility characters become plain ones (NFKC), and
-    digits of all scripts those from 0 to 9.
+    digits of all scripts become 0 to 9.
     """
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     text = _OTHER_DIGIT.sub(lambda found: str(int(found[0])), text)

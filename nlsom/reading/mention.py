@@ -1,4 +1,4 @@
-"""Where a reply mentions an option, and how: the material that `read_choice` judges."""
+"""Finding the places where a reply mentions options, for `read_choice` to judge."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from nlsom.reading.clean import clean
 
 WORD = r"A-Za-z0-9À-ɏ"
-_AHEAD = 80  # characters behind a letter that tell whether it is a label
+_AHEAD = 80  # characters after a letter that are read to tell whether it is a label
 _ARTICLE = re.compile(r"(?:a|an|the|some)\s+(?=\S)", re.I)
-# No noun begins with these, so an "A" before one of them is a letter and not the article.
+# No noun phrase begins with these, so "A" before one of them is a label and not the article.
 _NOT_AFTER_ARTICLE = (
     r"(?:is|was|are|were|isn't|because|since|as|and|or|but|seems|appears|fits|looks|matches|would|will|does|doesn't|can|"
     r"can't|cannot|could|must|should|here|not|which|due|based|for|from|with|in|on|by|to|so|then|it|this|that|has|given)\b"
@@ -31,8 +31,8 @@ class Mention:
         at: Index of the option.
         start: Where it begins in the cleaned reply.
         end: Where it ends.
-        kind: `marked` is a label in brackets, `label` a label without, `lower` one in lower case, `text`
-            the option's own words.
+        kind: `marked`: a label in brackets; `label`: a label without them; `lower`: a label in lower case,
+            or a number; `text`: the option's own words.
     """
 
     at: int
@@ -42,25 +42,25 @@ class Mention:
 
     @property
     def by_label(self) -> bool:
-        """Whether the label is mentioned, not the text."""
+        """Whether it is a label, and not the option's text."""
         return self.kind != "text"
 
 
 def without_article(text: str) -> str:
-    """A text without the article in front."""
+    """A text without an article in front."""
     return _ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text
 
 
 def fold(text: str) -> str:
-    """A text as it is compared: without dress, case, outer quotes and a final period."""
+    """A text for comparison: without markup, case, outer quotes and a final period."""
     plain = " ".join(clean(text).split()).strip("\"' ")
     return plain.rstrip(" .!,;:。、" if len(plain) > 1 else " ").casefold()
 
 
 def find_texts(plain: str, options: Sequence[str], labels: Sequence[str]) -> list[Mention]:
-    """Mentions of the options' words, as whole words; where two overlap the longer one is meant.
+    """Mentions of the options' texts, as whole words; of overlapping ones, the longer.
 
-    An option that is called like a label is not looked for: the prompt asks for labels.
+    An option whose text is a label is not looked for, since the prompt asks for labels.
     """
     names = {label.casefold() for label in labels}
     found: list[Mention] = []
@@ -77,7 +77,7 @@ def find_texts(plain: str, options: Sequence[str], labels: Sequence[str]) -> lis
 
 
 def _whole(words: str) -> re.Pattern[str]:
-    """A pattern for words that stand by themselves: no "no" in "notice", no "2" in "12" or "2.0"."""
+    """A pattern for whole words: finds no "no" in "notice", and no "2" in "12" or "2.0"."""
     spaced = r"\s+".join(map(re.escape, words.split()))
     number = any(char.isdigit() for char in words)
     if words == "no":  # the answer, not the "no" of "no doubt" or "there is no dog"
@@ -96,7 +96,7 @@ def _whole(words: str) -> re.Pattern[str]:
 
 
 def find_labels(plain: str, labels: Sequence[str], texts: Sequence[Mention]) -> Iterator[Mention]:
-    """Mentions of labels; the article "A", the pronoun "I" and a letter in an option's text are none."""
+    """Mentions of labels, but not the article "A", the pronoun "I" or a letter in an option's text."""
     names = "|".join(sorted(map(re.escape, labels), key=len, reverse=True))
     index = {label.casefold(): at for at, label in enumerate(labels)}
     pattern = re.compile(

@@ -31,7 +31,7 @@ _STATED = re.compile(
 
 
 def number_in_words(words: str) -> int | None:
-    """The value of a whole number up to 99 in English words, None for anything else."""
+    """The value of a whole number up to 99 in English words; None for anything else."""
     parts = words.casefold().replace("-", " ").split()
     if not parts or len(parts) > 2 or any(part not in NUMBER_WORDS for part in parts):
         return None
@@ -42,13 +42,13 @@ def number_in_words(words: str) -> int | None:
 
 
 def read_number(text: str, *, decimals: bool = False) -> tuple[str | None, str]:
-    """Finds the one number that a reply gives, in digits or in English words up to 99.
+    """Finds the one number in a reply, in digits or in English words up to 99.
 
-    A number that is stated as the answer ("Answer: 3", "2 + 1 = 3") counts before others.
+    A number stated as the answer ("Answer: 3", "2 + 1 = 3") takes precedence over others.
 
     Args:
-        text: The reply, as it came.
-        decimals: Whether a number with a fractional part is an answer.
+        text: The reply.
+        decimals: Whether the answer may have a fractional part.
 
     Returns:
         The number in digits without separators, or None; and how it was found, or why not.

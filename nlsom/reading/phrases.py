@@ -1,6 +1,6 @@
-"""The phrases by which a reply chooses, denies, joins and takes back options.
+"""Phrases by which a reply chooses, denies, joins and takes back options.
 
-Patterns for what stands before an option end in `$` and are searched in the text up to it; patterns for what
+Patterns for what comes before an option end in `$` and are searched in the text up to it; patterns for what
 follows are matched at its end.
 """
 
@@ -100,12 +100,12 @@ RULED = re.compile(
     r"\s* [:=(-]+ \s* (?:no|not|incorrect|wrong|false | yes|correct|right|true)\b (?![^\S\n]+\w)", _FLAGS
 )
 RULED_MARKED = re.compile(rf"{RULED.pattern} | [^\S\n]+ (?:no|yes) (?=[,;.]?\s*(?:[(\[]|\W*\Z))", _FLAGS)
-"""After an option that is gone through: "A: no", "B - correct", "(A) no"."""
+"""After an option in a reply that goes through all of them: "A: no", "B - correct", "(A) no"."""
 
 RULED_OUT = re.compile(r"\b(?:no|not|incorrect|wrong|false)\Z", re.I)
 
 EQUATES = re.compile(r"\bis\b|'s\b", re.I)
-"""Between a label and its option's text, that tells what the option is and chooses nothing: "A is a dog"."""
+"""Between a label and its option's text: says what the option is, and chooses nothing ("A is a dog")."""
 
 LISTED = re.compile(r"\s*[)\].:]")
 """After a label that begins a line."""
@@ -159,14 +159,14 @@ JOINT = re.compile(
 """Between two options that are named together."""
 
 AND_OR = re.compile(r"\b(?:and|or|nor|und|oder|et|ou)\b|[/&+和或及]", re.I)
-"""In a joint: what makes a list of it, as a comma alone does not."""
+"""In a joint: what closes a list, which a comma alone does not."""
 
 STARTED_OVER = re.compile(
     r"""\b(?: wait | on\s+second\s+thoughts? | scratch\s+that | i\s+(?:have\s+)?changed?\s+my\s+mind
     | let\s+me\s+(?:re\w+ | correct | think\s+again) )\b""",
     _FLAGS,
 )
-"""What was said before it counts no more."""
+"""What was said before it no longer counts."""
 
 ANSWER_FOLLOWS = re.compile(r"\banswer\b\s*(?:is\b|:)", re.I)
 

@@ -20,9 +20,9 @@ def without_lead(plain: str) -> str:
 
 
 def read_short(text: str) -> str:
-    """A reply without "The answer is", markdown, quotes and the final period; "" where nothing is left.
+    """A reply without "The answer is", Markdown, quotes and the final period; "" if nothing is left.
 
-    A sentence stays a sentence: nothing is taken out of its middle.
+    Nothing is removed from the middle of a sentence.
     """
     plain = clean(text)
     last = _LAST.findall(plain)

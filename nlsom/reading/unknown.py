@@ -37,9 +37,9 @@ _ALONE = re.compile(
 
 
 def says_unknown(text: str) -> bool:
-    """Whether a reply says that it has no answer: "I don't know", a refusal, "unanswerable", "unclear".
+    """Whether a reply gives no answer: "I don't know", a refusal, "unanswerable", "unclear".
 
-    Where such a word is itself one of the options, `read_choice` comes first and takes it as the option.
+    If such a word is itself an option, use `read_choice` first, which finds that option.
     """
     plain = clean(text)
     return bool(_UNKNOWN.search(plain) or _ALONE.fullmatch(plain))

@@ -44,11 +44,11 @@ _UNSURE = re.compile(
 
 
 def read_yes_no(text: str) -> tuple[str | None, str]:
-    """Finds a yes or a no that a reply says plainly.
+    """Finds a plain yes or no in a reply.
 
-    Read are: the word alone; the last "answer is no"; a reply that begins with the word; a word that is a
-    sentence of its own; a plain statement of what there is or is not, or what is or is not seen. A reply that
-    says both, or that takes back what it said, has no answer.
+    It may be the word alone; the last "answer is no"; the first word; the word as a sentence of its own; or a
+    plain statement that something is there or is seen, or not. A reply that says both, or takes back what it
+    said, has no answer.
 
     Returns:
         "yes" or "no", or None; and how it was found, or why not.
@@ -75,7 +75,7 @@ def read_yes_no(text: str) -> tuple[str | None, str]:
 
 
 def _sentence(sentence: str, *, first: bool) -> tuple[str | None, str]:
-    """What one sentence says; a "No, …" that comes later counts only if the rest of it agrees."""
+    """What one sentence says; in a later sentence, "No, …" counts only if the rest of it agrees."""
     bare = sentence.casefold().strip(" .,;:!?\"'()[]{}-")
     if bare in ("yes", "no"):
         return bare, "the word alone in a sentence"

@@ -1,7 +1,7 @@
-"""Voting rules: pure functions from votes to a count, installed by name under the entry points `nlsom.rules`.
+"""Voting rules: pure functions from votes to a count, installed under the entry points `nlsom.rules`.
 
-Sums are exact fractions, so a tie is a tie and the order of votes never matters. What a ballot means to a
-rule is said in `nlsom.rules.ballots`, and nowhere else; tied winners are broken only in `nlsom.rules.ties`.
+Sums are exact fractions, so ties are exact and the order of votes never matters. `nlsom.rules.ballots` alone
+says what a ballot means to a rule, and `nlsom.rules.ties` alone breaks ties between winners.
 """
 
 from nlsom.rules.consensus import Consensus

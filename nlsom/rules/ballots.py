@@ -1,4 +1,4 @@
-"""What each kind of ballot means to each kind of rule. Nothing is guessed: the rest is not counted.
+"""What each kind of ballot means to each kind of rule. What has no meaning here is not counted.
 
 | ballot   | one choice          | order               | strict order        | approvals    | scores  |
 |----------|---------------------|---------------------|---------------------|--------------|---------|
@@ -7,9 +7,8 @@
 | Ranking  | the first           | as it says          | as it says          | -            | -       |
 | Scores   | the highest, if one | by score            | by score if no ties | from a bound | as said |
 
-What a ballot leaves out is tied for last in an order, absent from a strict order, and has the
-lowest score.
-A ballot that names an unknown alternative, or one alternative twice in a ranking, is not counted.
+Alternatives that a ballot leaves out are tied for last in an order, absent from a strict order, and have the
+lowest score. A ballot that names an unknown alternative, or ranks one twice, is not counted.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from nlsom.verdict import Vote
 T = TypeVar("T")
 
 UNSEEN = "\0 an answer that nobody has given yet"
-"""Stands for every new answer that a vote to come may bring to an open question."""
+"""Stands for any new answer that a vote to come may give to an open question."""
 
 
 class BallotError(ValueError):
-    """A ballot that a rule cannot count; the message is the cause."""
+    """A ballot that a rule cannot count; the message says why."""
 
 
 def named(ballot: Ballot) -> tuple[str, ...]:
@@ -45,7 +44,7 @@ def named(ballot: Ballot) -> tuple[str, ...]:
 
 
 def field_of(votes: Sequence[Vote], alternatives: Sequence[str]) -> tuple[str, ...]:
-    """The alternatives; where none are given, all that the ballots name, sorted."""
+    """The alternatives; if none are given, all that ballots name, sorted."""
     if alternatives:
         return tuple(alternatives)
     return tuple(sorted({name for vote in votes if vote.ballot is not None for name in named(vote.ballot)}))
@@ -54,11 +53,10 @@ def field_of(votes: Sequence[Vote], alternatives: Sequence[str]) -> tuple[str, .
 def read(
     votes: Sequence[Vote], alternatives: Sequence[str], take: Callable[[Vote, Ballot], T]
 ) -> tuple[list[tuple[Vote, T]], dict[str, str]]:
-    """Reads every ballot with `take`.
+    """Reads every ballot with `take`, which may raise `BallotError`.
 
     Returns:
-        The votes that could be read, each with what `take` made of it; and the cause, by voter, for those
-        that could not.
+        The votes that could be read, each with what `take` returned; and for the others the reason, by voter.
     """
     known = frozenset(alternatives)
     counted: list[tuple[Vote, T]] = []
@@ -84,14 +82,14 @@ def _check(ballot: Ballot, known: frozenset[str]) -> None:
 
 
 def exact(number: float) -> Fraction:
-    """The number as it is written: 0.1 is one tenth, so 0.1 and 0.2 together are exactly 0.3."""
+    """A number as its decimals say: 0.1 is one tenth, so 0.1 and 0.2 add up to exactly 0.3."""
     if not math.isfinite(number):
         raise BallotError(f"{number} is not a finite number")
     return Fraction(str(number))
 
 
 def order(ballot: Ballot, alternatives: Sequence[str]) -> list[Sequence[str]]:
-    """Levels from best to worst; alternatives on one level are tied."""
+    """Levels from best to worst; alternatives on the same level are tied."""
     levels: list[Sequence[str]]
     if isinstance(ballot, Choice):
         levels = [(ballot.choice,)]
@@ -109,7 +107,7 @@ def order(ballot: Ballot, alternatives: Sequence[str]) -> list[Sequence[str]]:
 
 
 def strict_order(ballot: Ballot, alternatives: Sequence[str]) -> tuple[str, ...]:
-    """Alternatives from best to worst without ties; those left out are not in it.
+    """Alternatives from best to worst without ties; those that the ballot leaves out are missing.
 
     Raises:
         BallotError: The ballot puts two alternatives that it names on one level.
@@ -128,7 +126,7 @@ def choice(ballot: Ballot, alternatives: Sequence[str]) -> str:
     """The one alternative that a ballot puts first.
 
     Raises:
-        BallotError: It puts none first, or several.
+        BallotError: It puts no alternative or several first.
     """
     if isinstance(ballot, Choice):
         return ballot.choice
@@ -145,10 +143,10 @@ def approvals(ballot: Ballot, at_least: float | None) -> frozenset[str]:
 
     Args:
         ballot: The ballot.
-        at_least: The lowest score that is an approval; None where scores cannot be read so.
+        at_least: The lowest score that is an approval; None if scores do not mean approval.
 
     Raises:
-        BallotError: It does not say how far down its approval goes.
+        BallotError: It does not say which alternatives it approves.
     """
     if isinstance(ballot, Choice | Approval):
         return frozenset(named(ballot))

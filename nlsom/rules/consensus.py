@@ -1,4 +1,4 @@
-"""The proposal most like the others: for captions and other texts that are never said twice alike."""
+"""The proposal most like the others: for captions and other texts that are rarely exactly equal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def words(text: str) -> list[str]:
 
 
 def token_f1(a: str, b: str) -> Fraction:
-    """Share of words that two texts have in common, whatever their order: F1, from 0 to 1."""
+    """Words that two texts have in common, in any order: F1, from 0 to 1."""
     left, right = words(a), words(b)
     if not left or not right:
         return Fraction(left == right)
@@ -30,9 +30,9 @@ def token_f1(a: str, b: str) -> Fraction:
 
 
 def rouge_l(a: str, b: str) -> Fraction:
-    """Share of words that two texts have in common in the same order: F1 of the longest common subsequence.
+    """Words that two texts have in common in the same order: F1 of the longest common subsequence.
 
-    As ROUGE-L (Lin 2004) with beta = 1, over words without stemming; from 0 to 1.
+    ROUGE-L (Lin 2004) with beta = 1, over words without stemming; from 0 to 1.
     """
     left, right = words(a), words(b)
     if not left or not right:
@@ -46,14 +46,14 @@ def rouge_l(a: str, b: str) -> Fraction:
 
 
 def likeness(proposals: Mapping[str, int], similar: Similarity) -> dict[str, Fraction]:
-    """How like the others each proposal is.
+    """How similar each proposal is to the others.
 
     Args:
-        proposals: Texts, each with how many made it, 1 or more.
-        similar: Similarity of two texts, symmetric, from 0 to 1; a text and itself count as 1.
+        proposals: Texts, each with the number of voters who proposed it (1 or more).
+        similar: Similarity of two texts: symmetric, from 0 to 1. A text and itself count as 1.
 
     Returns:
-        Mean similarity to the proposals of all others, by text; 1 for the only proposal of all.
+        Mean similarity to the proposals of all other voters, by text; 1 for a single proposal.
     """
     texts = sorted(proposals)
     sums = {text: Fraction(proposals[text] - 1) for text in texts}
@@ -69,18 +69,18 @@ def likeness(proposals: Mapping[str, int], similar: Similarity) -> dict[str, Fra
 
 @dataclass(frozen=True, slots=True)
 class Consensus(Options):
-    """The proposal that is on average most like the proposals of all others; its likeness is the confidence.
+    """The proposal most similar on average to those of all other voters; that similarity is the confidence.
 
-    Every voter's choice is a proposal. For sentence vectors, give `likeness` a similarity of your own.
+    Every voter's choice is a proposal. To compare sentence vectors, call `likeness` with another similarity.
 
     Attributes:
-        similarity: `token_f1`, or `rouge_l` where the order of words matters.
+        similarity: `token_f1`, or `rouge_l` if the order of words matters.
     """
 
     similarity: Literal["token_f1", "rouge_l"] = "token_f1"
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
-        """Compares the proposals; alternatives that nobody chose are none."""
+        """Compares the proposals; alternatives that nobody chose are not proposals."""
         field = field_of(votes, alternatives)
         counted, uncounted = read(votes, field, lambda _, ballot: choice(ballot, field))
         if not counted:

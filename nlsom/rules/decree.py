@@ -1,4 +1,4 @@
-"""Rules that want agreement: decree and unanimity."""
+"""Rules that require agreement: decree and unanimity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nlsom.verdict import Count, Rule, SettlingRule, Vote
 
 
 def choices_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[dict[str, list[Vote]], dict[str, str]]:
-    """Votes by the alternative they choose, all alternatives being keys; and why others were not counted."""
+    """Votes by the alternative they choose (every alternative is a key); and why others were not counted."""
     counted, uncounted = read(votes, field, lambda _, ballot: choice(ballot, field))
     chosen: dict[str, list[Vote]] = {name: [] for name in field}
     for vote, name in counted:
@@ -21,10 +21,10 @@ def choices_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[dict[str, l
 
 @dataclass(frozen=True, slots=True)
 class Decree(Options):
-    """Whatever the one voter chooses. Where several vote and do not agree, all that they chose are tied."""
+    """The choice of the one voter. If several vote and disagree, all that they chose are tied."""
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
-        """Reads the decree; with the lowest confidence of those who agree on it."""
+        """Reads the decree; its confidence is the lowest of those who agree on it."""
         field = field_of(votes, alternatives)
         chosen, uncounted = choices_of(votes, field)
         winners = tuple(name for name in field if chosen[name])
@@ -40,7 +40,7 @@ class Decree(Options):
     def settled(
         self, votes: Sequence[Vote], outstanding: Sequence[float | None], alternatives: Sequence[str]
     ) -> bool:
-        """Whether all that could be chosen has been: until then, a voter to come may choose otherwise."""
+        """Whether every alternative has been chosen: until then, a vote to come may add one."""
         if not outstanding:
             return True
         return bool(alternatives) and all(choices_of(votes, alternatives)[0].values())
@@ -48,10 +48,10 @@ class Decree(Options):
 
 @dataclass(frozen=True, slots=True)
 class Unanimity(Options):
-    """What all who vote choose; otherwise what the fallback says, and nobody wins without one.
+    """The alternative that all voters choose; if they disagree, the fallback decides.
 
     Attributes:
-        fallback: The rule that decides where there are two opinions or more.
+        fallback: The rule that decides if voters disagree; None: nobody wins then.
     """
 
     fallback: Rule | None = None
@@ -74,7 +74,7 @@ class Unanimity(Options):
     def settled(
         self, votes: Sequence[Vote], outstanding: Sequence[float | None], alternatives: Sequence[str]
     ) -> bool:
-        """Whether a dissenter to come could no longer change the winners; exact if the fallback's is."""
+        """Whether votes to come can no longer change the winners; exact if the fallback's `settled` is."""
         if not outstanding:
             return True
         chosen, _ = choices_of(votes, field_of(votes, alternatives))

@@ -1,4 +1,4 @@
-"""What pydantic is told where a rule's options are read from a society's file."""
+"""The base of rules, whose options can be read from a society's file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import ConfigDict
 
 
 class Options:
-    """Base of the rules: frozen dataclasses whose fields are their options; an unknown option is an error."""
+    """Base of rules: frozen dataclasses whose fields are options. Unknown options are an error."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", arbitrary_types_allowed=True)

@@ -1,8 +1,8 @@
-"""Rules that look at pairs: how many voters put a above b.
+"""Rules that compare pairs: how many voters put a above b.
 
-All choose the Condorcet winner, the alternative that beats every other, and it alone, where there is one.
-Their certain stop rests on that: it holds when an alternative beats every other by more votes than are
-still to come. That is sufficient, not necessary.
+If one alternative beats every other (the Condorcet winner), all of these rules choose it, and it alone. So
+the outcome is certain once an alternative beats every other by more votes than are still to come. That is
+sufficient, but not necessary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Strength = Literal["winning", "margin"]
 
 
 def pairs_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[Pairs, int, dict[str, str]]:
-    """Counts `pairs[a][b]`, voters who put a above b; votes counted; and why others were not, by voter."""
+    """Returns `pairs[a][b]`, how many voters put a above b; votes counted; why others were not, by voter."""
     counted, uncounted = read(votes, field, lambda _, ballot: order(ballot, field))
     pairs: Pairs = {a: {b: 0 for b in field if b != a} for a in field}
     for _, levels in counted:
@@ -35,7 +35,7 @@ def pairs_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[Pairs, int, d
 
 
 def defeat(pairs: Pairs, a: str, b: str, by: Strength) -> int:
-    """How strongly a beats b: by the votes of the winning side, or by the margin; 0 if it does not."""
+    """How strongly a beats b: by the votes of the winning side or by the margin; 0 if it does not."""
     margin = pairs[a][b] - pairs[b][a]
     if margin <= 0:
         return 0
@@ -43,7 +43,7 @@ def defeat(pairs: Pairs, a: str, b: str, by: Strength) -> int:
 
 
 class Pairwise(Options, ABC):
-    """Base of the rules that look at pairs."""
+    """Base of the rules that compare pairs."""
 
     __slots__ = ()
 
@@ -71,11 +71,11 @@ class Pairwise(Options, ABC):
     def settled(
         self, votes: Sequence[Vote], outstanding: Sequence[float | None], alternatives: Sequence[str]
     ) -> bool:
-        """Whether one alternative beats all others whatever is still to come; see `SettlingRule`."""
+        """Whether one alternative beats all others however the rest vote; see `SettlingRule`."""
         if not outstanding:
             return True
         if sum(vote.ballot is not None for vote in votes) <= len(outstanding):
-            return False  # no margin can be larger than the votes that came in
+            return False  # no margin can be larger than the number of votes so far
         field = tuple(alternatives) or (*field_of(votes, ()), UNSEEN)
         pairs, cast, _ = pairs_of(votes, field)
         return cast > 0 and any(
@@ -85,7 +85,7 @@ class Pairwise(Options, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Copeland(Pairwise):
-    """Most pairs won; a pair that is tied is half a win."""
+    """Wins against the most others; a tie is half a win."""
 
     def tally(self, pairs: Pairs) -> dict[str, Fraction]:
         """Wins, and half the ties."""
@@ -99,11 +99,11 @@ class Copeland(Pairwise):
 
 @dataclass(frozen=True, slots=True)
 class Minimax(Pairwise):
-    """The alternative whose worst defeat is least (Simpson, Kramer).
+    """The alternative whose worst defeat is the mildest (Simpson, Kramer).
 
     Attributes:
-        by: What makes a defeat worse: the votes of the winning side, or the margin. They can differ where
-            ballots leave alternatives out.
+        by: Strength of a defeat: the votes of the winning side, or the margin. They can differ if ballots
+            leave alternatives out.
     """
 
     by: Strength = "winning"
@@ -120,8 +120,8 @@ class Minimax(Pairwise):
 class Schulze(Pairwise):
     """The beatpath method (Schulze 2011, Social Choice and Welfare 36).
 
-    A path is as strong as its weakest defeat. Those win to whom nobody has a stronger path than they have
-    back. The tally says of how many others that is true.
+    A path of defeats is as strong as its weakest one. An alternative wins if no other has a stronger path to
+    it than it has back. The tally counts the others of which that is true.
 
     Attributes:
         by: Strength of a defeat: the votes of the winning side, or the margin.

@@ -1,8 +1,8 @@
-"""Rules in which every vote gives points and most points win.
+"""Rules in which votes give points and most points win.
 
-Their certain stop is exact. One vote still to come can move a rival against the leader by at most its
-`swing`, and all votes to come can do so at once, for the same rival. So the leader is certain just when it
-leads every rival by more than the sum of the swings: a lead as large as that sum could still become a tie.
+A vote to come can move a rival against the leader by at most its `swing`, and all votes to come may do so for
+the same rival. So the leader is certain exactly if it leads every rival by more than the sum of the swings; a
+lead as large as that sum could still become a tie.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ ONE = Fraction(1)
 
 
 class Points(Options, ABC):
-    """Base of the rules that sum points."""
+    """Base of the rules that add up points."""
 
     __slots__ = ()
 
     @abstractmethod
     def points(self, vote: Vote, ballot: Ballot, alternatives: Sequence[str]) -> Mapping[str, Fraction]:
-        """Points that a vote gives; none to the alternatives left out."""
+        """The points that a vote gives, by alternative; missing ones get none."""
 
     def swing(
         self, competence: float | None, alternatives: Sequence[str], *, is_open: bool
     ) -> Fraction | None:
-        """The most that one vote to come can move a rival against the leader; None: cannot be told."""
+        """The most that one vote to come can move a rival against the leader; None if that is not known."""
         del competence, alternatives, is_open
         return ONE
 
     def share(self, best: Fraction, tally: Mapping[str, Fraction], cast: int) -> float:
-        """The winner's share of what was counted: here of the votes."""
+        """The winner's share of what was counted; by default, of the votes."""
         del tally
         return float(best / cast)
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
-        """Counts the votes; all with the most points win."""
+        """Counts the votes; all alternatives with the most points win."""
         field = field_of(votes, alternatives)
         tally, cast, uncounted = self._sum(votes, field)
         if not (cast and field):
@@ -62,7 +62,7 @@ class Points(Options, ABC):
     def settled(
         self, votes: Sequence[Vote], outstanding: Sequence[float | None], alternatives: Sequence[str]
     ) -> bool:
-        """Whether the votes still to come cannot change the winners; see `nlsom.verdict.SettlingRule`."""
+        """Whether votes still to come can no longer change the winners; see `SettlingRule`."""
         if not outstanding:
             return True
         is_open = not alternatives
@@ -86,7 +86,7 @@ class Points(Options, ABC):
         self, votes: Sequence[Vote], field: Sequence[str]
     ) -> tuple[dict[str, Fraction], int, dict[str, str]]:
         counted, uncounted = read(votes, field, lambda vote, ballot: self.points(vote, ballot, field))
-        # Apart, since fractions add fifty times as slowly as whole numbers, and most points are whole.
+        # Separately, since adding fractions is fifty times slower and most points are whole numbers.
         whole, rest = dict.fromkeys(field, 0), dict[str, Fraction]()
         for _, given in counted:
             for name, points in given.items():
@@ -115,24 +115,24 @@ class Approval(Points):
     """Most approvals win.
 
     Attributes:
-        at_least: The lowest score that counts as an approval; None: ballots with scores are not counted.
+        at_least: The lowest score that counts as approval; None: ballots with scores are not counted.
     """
 
     at_least: float | None = None
 
     def points(self, vote: Vote, ballot: Ballot, alternatives: Sequence[str]) -> Mapping[str, Fraction]:
-        """One to each that is approved."""
+        """One to each approved alternative."""
         del vote, alternatives
         return dict.fromkeys(approvals(ballot, self.at_least), ONE)
 
 
 @dataclass(frozen=True, slots=True)
 class Range(Points):
-    """Highest sum of scores wins; an alternative that a ballot leaves out gets `low` from it.
+    """The highest sum of scores wins; an alternative that a ballot leaves out gets `low` from it.
 
     Attributes:
-        low: Lowest score that may be given.
-        high: Highest score that may be given. A ballot with a score out of bounds is not counted.
+        low: Lowest score.
+        high: Highest score. A ballot with a score out of these bounds is not counted.
     """
 
     low: float = 0
@@ -155,7 +155,7 @@ class Range(Points):
         return exact(self.high) - exact(self.low)
 
     def share(self, best: Fraction, tally: Mapping[str, Fraction], cast: int) -> float:
-        """Where the winner's mean score lies on the scale, from 0 to 1."""
+        """The winner's mean score, scaled to 0 to 1."""
         del tally
         low, high = exact(self.low), exact(self.high)
         return float((best / cast - low) / (high - low))
@@ -163,7 +163,7 @@ class Range(Points):
 
 @dataclass(frozen=True, slots=True)
 class Borda(Points):
-    """A point for every alternative that a ballot puts lower, half a point for one on the same level."""
+    """One point for each alternative that a ballot puts lower, half a point for each on the same level."""
 
     def points(self, vote: Vote, ballot: Ballot, alternatives: Sequence[str]) -> Mapping[str, Fraction]:
         """Points by place; tied alternatives share the mean of their places."""
@@ -178,23 +178,23 @@ class Borda(Points):
     def swing(
         self, competence: float | None, alternatives: Sequence[str], *, is_open: bool
     ) -> Fraction | None:
-        """First place against last; nothing can be told while the number of alternatives is open."""
+        """First place against last; unknown while the number of alternatives is."""
         del competence
         return None if is_open else Fraction(len(alternatives) - 1)
 
     def share(self, best: Fraction, tally: Mapping[str, Fraction], cast: int) -> float:
-        """Share of the points that first place on every ballot would bring."""
+        """Share of the points for first place on every ballot."""
         return float(best / (cast * (len(tally) - 1))) if len(tally) > 1 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence(Points):
-    """Plurality, each vote weighted by its voter's confidence.
+    """Plurality with votes weighted by their voters' confidence.
 
     Attributes:
-        unknown: Weight of a voter who could not tell, between 0 and 1.
-        calibration: `reconcile` uses the steps of ReConcile (Chen et al. 2023, arXiv 2309.13007), which take
-            the over-confidence of language models down.
+        unknown: Weight of a vote without confidence, between 0 and 1.
+        calibration: `reconcile` uses the steps of ReConcile (Chen et al. 2023, arXiv 2309.13007), which
+            correct for the over-confidence of language models.
     """
 
     unknown: float = 0.5
@@ -205,7 +205,7 @@ class Confidence(Points):
             raise ValueError(f"confidence: unknown ({self.unknown}) must be between 0 and 1")
 
     def points(self, vote: Vote, ballot: Ballot, alternatives: Sequence[str]) -> Mapping[str, Fraction]:
-        """The voter's confidence to the first place."""
+        """The voter's confidence, to the first place."""
         if vote.confidence is None:
             weight = self.unknown
         elif not 0 <= vote.confidence <= 1:
@@ -234,18 +234,18 @@ def reconcile(confidence: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Competence(Points):
-    """Each vote weighted by the log-odds of its voter's being right: the most probable answer wins.
+    """Votes weighted by the log-odds that their voters are right, so that the most probable answer wins.
 
-    The weight is log(p (m - 1) / (1 - p)) for a voter who is right with probability p and else names any of
-    the m - 1 wrong alternatives alike. For m = 2 it is the optimal weight of Nitzan and Paroush (1982),
-    "Optimal decision rules in uncertain dichotomous choice situations". A voter worse than chance counts
-    against what it votes for.
+    The weight is log(p (m - 1) / (1 - p)) for a voter who is right with probability p, and otherwise names
+    each of the m - 1 wrong alternatives with equal probability. For m = 2 it is the optimal weight of Nitzan
+    and Paroush (1982), "Optimal decision rules in uncertain dichotomous choice situations". A voter worse
+    than chance counts against what it votes for.
 
     Attributes:
-        prior: Competence of a voter of whom nothing is known.
-        most: Competences are held between 1 - most and most, so that nobody decides alone for ever.
-        options: m; None: the number of alternatives, at least 2. Name it for open questions if votes are to
-            stop early there.
+        prior: Competence of a voter without a record.
+        most: Competences are limited to between 1 - most and most, so that nobody always decides alone.
+        options: m; None for the number of alternatives, at least 2. For open questions it has to be given if
+            votes are to end early.
     """
 
     prior: float = 0.6
@@ -261,12 +261,12 @@ class Competence(Points):
             raise ValueError(f"competence: options ({self.options}) must be 2 or more")
 
     def weight(self, competence: float | None, options: int) -> float:
-        """The weight of a voter among so many options, in nats."""
+        """The weight of a voter for a number of options, in nats."""
         p = min(max(self.prior if competence is None else competence, 1 - self.most), self.most)
         return math.log(p) - math.log(1 - p) + math.log((self.options or max(2, options)) - 1)
 
     def points(self, vote: Vote, ballot: Ballot, alternatives: Sequence[str]) -> Mapping[str, Fraction]:
-        """The weight to the first place."""
+        """The voter's weight, to the first place."""
         if vote.competence is not None and not 0 <= vote.competence <= 1:
             raise BallotError(f"its competence, {vote.competence}, is not between 0 and 1")
         return {choice(ballot, alternatives): Fraction(self.weight(vote.competence, len(alternatives)))}
@@ -274,12 +274,12 @@ class Competence(Points):
     def swing(
         self, competence: float | None, alternatives: Sequence[str], *, is_open: bool
     ) -> Fraction | None:
-        """The weight, whichever way it counts."""
+        """The weight, whether it counts for or against."""
         if is_open and self.options is None:
             return None
         return abs(Fraction(self.weight(competence, len(alternatives))))
 
     def share(self, best: Fraction, tally: Mapping[str, Fraction], cast: int) -> float:
-        """The probability that it is right: voters err independently, all answers are as likely before."""
+        """The probability that it is right, for voters that err independently and equal priors."""
         del cast
         return 1 / math.fsum(math.exp(float(points - best)) for points in tally.values())

@@ -11,16 +11,16 @@ from nlsom.rules.pairwise import Pairs, Pairwise, Strength, defeat
 from nlsom.rules.universes import universes
 
 Above = tuple[int, ...]
-"""For each alternative, by place, a bit for every alternative that it is locked above; transitive."""
+"""For each alternative a bit mask of those that it is locked above; transitive."""
 State = tuple[int, Above]
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPairs(Pairwise):
-    """Locks defeats from the strongest down, leaving out what would close a cycle; whoever is on top wins.
+    """Locks defeats from the strongest down, except those that would close a cycle; whoever is on top wins.
 
-    Defeats of one strength may be locked in any order: whoever wins in some order is a tied winner
-    (`nlsom.rules.universes`). The tally says how many others are not locked above it, in its best order.
+    Equally strong defeats may be locked in any order; whoever wins in some order is a tied winner
+    (`nlsom.rules.universes`). The tally counts the others not locked above it, in its best order.
 
     Attributes:
         by: Strength of a defeat: the votes of the winning side, or the margin.
@@ -29,7 +29,7 @@ class RankedPairs(Pairwise):
     by: Strength = "winning"
 
     def tally(self, pairs: Pairs) -> dict[str, Fraction]:
-        """How many others are not locked above it."""
+        """How many others are not locked above each."""
         names = list(pairs)
         strength = {
             (a, b): found
@@ -47,7 +47,7 @@ class RankedPairs(Pairwise):
             whole = above
             for a, b in able:
                 whole = lock(whole, a, b)
-            # A pair that lies on no cycle is locked in every order, so these need no universes of their own.
+            # A pair on no cycle is locked in every order, so these pairs need no universes of their own.
             for a, b in able:
                 if not whole[b] >> a & 1:
                     above = lock(above, a, b)
@@ -66,6 +66,6 @@ class RankedPairs(Pairwise):
 
 
 def lock(above: Above, a: int, b: int) -> Above:
-    """Puts a, and all above it, above b and all below it."""
+    """Locks a, and all above it, above b and all below it."""
     below = above[b] | 1 << b
     return tuple(row | below if at == a or row >> a & 1 else row for at, row in enumerate(above))

@@ -1,4 +1,4 @@
-"""How good a voter is: from a record of past tasks, or from who agrees with whom."""
+"""Estimating competence: from a record of past tasks, or from who agrees with whom."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Beta:
-    """Belief about the probability that a voter is right: a Beta distribution.
+    """Belief about the probability that a voter is right: a Beta distribution, by default uniform.
 
     Attributes:
-        right: Tasks answered rightly, plus those that the prior is worth.
-        wrong: Tasks answered wrongly, plus those that the prior is worth. The default prior is uniform.
+        right: Tasks answered correctly, plus those that the prior is worth.
+        wrong: Tasks answered wrongly, plus those that the prior is worth.
     """
 
     right: float = 1.0
@@ -26,12 +26,12 @@ class Beta:
             raise ValueError(f"beta: right ({self.right}) and wrong ({self.wrong}) must be above 0")
 
     def seen(self, right: int, wrong: int) -> Beta:
-        """The belief after so many more tasks."""
+        """The belief after more tasks."""
         return Beta(self.right + right, self.wrong + wrong)
 
     @property
     def mean(self) -> float:
-        """The competence to count with: the probability that the next answer is right."""
+        """The expected competence: the probability that the next answer is right."""
         return self.right / (self.right + self.wrong)
 
     @property
@@ -42,13 +42,13 @@ class Beta:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the answers of a run say about voters and items.
+    """Estimated competences, and probabilities of answers.
 
     Attributes:
         competence: Probability that a voter is right, by voter.
-        posterior: For each item, the probability of each answer that was given; in the order of the items.
-        rounds: How many rounds of EM it took.
-        converged: Whether the competences had come to rest by then.
+        posterior: For each item, the probability of each answer that was given.
+        rounds: Rounds of EM that were run.
+        converged: Whether the competences had converged by then.
     """
 
     competence: dict[str, float]
@@ -67,21 +67,21 @@ def dawid_skene(
 ) -> Estimate:
     """Estimates competences without knowing any right answer, by EM (Dawid and Skene 1979).
 
-    Answers to different questions have no labels in common, so a voter is one number, its probability of
-    being right, and whoever is wrong names any wrong answer alike: the model with one coin a voter
-    (Zhang et al. 2014, "Spectral methods meet EM"). It finds the most probable competences under the prior,
-    which leans to better than chance, so that the majority and not its mirror image comes out.
+    Answers to different questions have no labels in common. So a voter is described by one number, its
+    probability of being right, and all wrong answers are equally likely: the one-coin model (Zhang et al.
+    2014, "Spectral methods meet EM"). The prior leans towards better than chance, so that the estimate
+    follows the majority and not its mirror image.
 
     Args:
-        items: For each item, answers by voter; who abstained is left out.
-        options: For each item, how many answers there were to choose from; None: as many as were given, and
-            at least 2.
+        items: For each item the answers by voter, without those who abstained.
+        options: For each item the number of answers to choose from; None for as many as were given, at least
+            2.
         prior: Belief about every voter.
         rounds: Most rounds of EM.
-        tolerance: Ends when no competence moves by more.
+        tolerance: Stops when no competence changes by more than this.
 
     Raises:
-        ValueError: `options` is not as long as `items`, or counts fewer than were given.
+        ValueError: `options` is not as long as `items`, or smaller than the number of answers given.
     """
     voters = sorted({voter for item in items for voter in item})
     labels = [sorted(set(item.values())) for item in items]

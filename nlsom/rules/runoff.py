@@ -1,4 +1,4 @@
-"""Rules that go down the ballots: instant run-off and Bucklin. They need orders without ties."""
+"""Rules that go down strict rankings: instant run-off and Bucklin."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ Orders = Counter[tuple[str, ...]]
 
 
 def orders_of(votes: Sequence[Vote], field: Sequence[str]) -> tuple[Orders, dict[str, str]]:
-    """Counts the ballots of each order; and says why others were not counted, by voter."""
+    """How many ballots have each order; and why others were not counted, by voter."""
     counted, uncounted = read(votes, field, lambda _, ballot: strict_order(ballot, field))
     return Counter(order for _, order in counted), uncounted
 
 
 class _Majority(Options):
-    """Certain stop of rules by which more than half of the first places win.
+    """Base of rules by which more than half of the first places win.
 
-    It holds when that is so although all votes to come go against it: sufficient, not necessary.
+    The outcome is certain once an alternative has that majority even if all votes to come go against it. That
+    is sufficient, but not necessary.
     """
 
     __slots__ = ()
@@ -43,11 +44,11 @@ class _Majority(Options):
 
 @dataclass(frozen=True, slots=True)
 class InstantRunoff(_Majority):
-    """Drops the alternative with fewest first places, again and again, until one has more than half of them.
+    """Drops the alternative with the fewest first places until one has more than half of them.
 
-    A ballot none of whose alternatives is left no longer counts. Where several have fewest, each may be the
-    one to go: whoever wins in some order is a tied winner (`nlsom.rules.universes`). The tally says how many
-    others were dropped before it, in its best order.
+    A ballot without any alternative left no longer counts. If several have the fewest, each of them may be
+    dropped first; whoever wins in some order is a tied winner (`nlsom.rules.universes`). The tally counts the
+    others dropped before it, in its best order.
     """
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
@@ -74,7 +75,7 @@ class InstantRunoff(_Majority):
                 return None
             if 2 * most > whole:
                 return [drop(left, [name for name, n in firsts.items() if n < most])]
-            # Dropping one that is first on no ballot moves no ballot: all of these go, in whatever order.
+            # Dropping one that is first on no ballot changes nothing else, so all of these go at once.
             if none := [name for name, n in firsts.items() if not n]:
                 return [drop(left, none)]
             fewest = min(firsts.values())
@@ -92,14 +93,14 @@ class InstantRunoff(_Majority):
 
 @dataclass(frozen=True, slots=True)
 class Bucklin(_Majority):
-    """Counts first places, then first and second, and so on, until one is on more than half of the ballots.
+    """Counts first places, then first and second ones, and so on, until one is on over half of the ballots.
 
-    Of those that are, the one on most ballots wins. Where nobody comes to more than half, because ballots
-    leave alternatives out, whoever is on most ballots in the end wins.
+    Whoever is then on most ballots wins; also if none ever reaches half, because ballots leave alternatives
+    out.
     """
 
     def __call__(self, votes: Sequence[Vote], alternatives: Sequence[str]) -> Count:
-        """Counts the votes; the tally is that of the deciding round."""
+        """Counts the votes; the tally is the one of the deciding round."""
         field = field_of(votes, alternatives)
         orders, uncounted = orders_of(votes, field)
         tally = dict.fromkeys(field, 0)

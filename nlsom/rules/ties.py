@@ -1,4 +1,4 @@
-"""Declared tie-breaks. Without one, a tie stays a tie."""
+"""Tie-breaks, which a society has to declare: by default, a tie stays a tie."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from nlsom.rules.ballots import choice, exact, read
 from nlsom.verdict import Vote
 
 TieBreak = Literal["none", "first", "random", "confidence"]
-"""How to choose among tied alternatives: not at all; the first in declaration order; at random, from the
-seed; the one whose voters are more confident in sum."""
+"""How to choose among tied alternatives: not at all; the first in declaration order; at random, by the seed;
+the one whose voters have the greatest sum of confidence."""
 
 
 def break_tie(
@@ -26,16 +26,16 @@ def break_tie(
     """Chooses one of the winners that a rule found.
 
     Args:
-        winners: One or several, without order.
-        how: The tie-break that the society's file declares.
-        alternatives: All, in declaration order.
-        votes: As the rule counted them.
-        seed: The mindstorm's.
-        salt: Something of the question, such as its task's digest: with the seed alone, "yes" against "no"
-            would fall to the same side every time.
+        winners: The winners, in any order.
+        how: The tie-break.
+        alternatives: All alternatives, in declaration order.
+        votes: The votes, as the rule counted them.
+        seed: The run's seed.
+        salt: Something specific to the question, such as its task's digest: by the seed alone, a tie of "yes"
+            and "no" would be broken in the same way every time.
 
     Returns:
-        The winner; None where there is none, or the tie stands.
+        The winner; None if there is none, or the tie stays.
     """
     if len(winners) <= 1 or how == "none":
         return winners[0] if len(winners) == 1 else None

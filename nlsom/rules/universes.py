@@ -1,9 +1,8 @@
-"""Ties inside a rule that works in steps: every way to break them is followed ("parallel universes").
+"""Ties inside rules that work in steps: every way to break them is followed ("parallel universes").
 
-Those who win in some universe are tied winners (Conitzer, Rognlie and Xia 2009, "Preference functions that
-score rankings and maximum likelihood estimation"). The steps are taken breadth first, so that where there
-are too many universes to follow, stopping treats all alternatives alike: whoever could still win then is
-reported as tied.
+Whoever wins in some universe is a tied winner (Conitzer, Rognlie and Xia 2009, "Preference functions that
+score rankings and maximum likelihood estimation"). Steps are taken breadth first. So if there are too many
+universes to follow, stopping treats all alternatives alike: all that could still win are reported as tied.
 """
 
 from __future__ import annotations
@@ -13,22 +12,21 @@ from typing import TypeVar
 
 S = TypeVar("S")
 
-MOST = 20_000
-"""Steps that are taken: a fraction of a second for up to 30 alternatives. Ranked pairs of 5 alternatives took
-1,910 at most in trials with many ties."""
+MAX_STATES = 20_000
+"""Most states that are followed: a fraction of a second for up to 30 alternatives. In trials with many ties,
+ranked pairs of 5 alternatives took at most 1,910."""
 
 
-def universes(start: S, step: Callable[[S], Iterable[S] | None], most: int = MOST) -> set[S]:
+def universes(start: S, step: Callable[[S], Iterable[S] | None], most: int = MAX_STATES) -> set[S]:
     """Follows `step` from `start` through all ties.
 
     Args:
         start: A hashable state.
-        step: The states that may come next; None where the state is final.
-        most: How many next states are looked at.
+        step: Returns the states that may come next; None if a state is final.
+        most: Most states to follow.
 
     Returns:
-        The final states; where there are too many, those and the others that were reached by as many steps
-        as could be taken everywhere.
+        The final states; if there are too many states, also those reached last by all universes alike.
     """
     final: set[S] = set()
     living = {start}

@@ -1,7 +1,7 @@
 """Structures: whose messages may reach whom.
 
-`STRUCTURES` names all of them; each is a specification with typed parameters, and `build(members)` makes the
-`Structure` of one society from it.
+`STRUCTURES` lists them by name. Each is a specification with typed parameters; its `build(members)` makes the
+`Structure` of one society.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A structure that holds among some members only."""
+"""A structure among some of the members only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nlsom.structure.spec import StructureSpec
 class Among(StructureSpec):
     """A structure among some members; all others hear everyone and are heard by everyone.
 
-    The others are such as look at the picture. A file writes it `{ring: {neighbours: 2}, among: debater}`.
+    The others may be members who look at the picture. In a file: `{ring: {neighbours: 2}, among: debater}`.
 
     Attributes:
         base: The structure.
-        among: Members or roles among whom it holds, in the order of their layers, chains and rings.
+        among: The members or roles among whom it holds, in the order of their places in it.
     """
 
     base: StructureSpec

@@ -1,4 +1,4 @@
-"""Structures given edge by edge."""
+"""Structures given as edges."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nlsom.structure.spec import StructureSpec
 
 
 class Edges(StructureSpec):
-    """Edges of your own: `[a, b]` means that b hears a. A file may give the list alone.
+    """A list of edges: `[a, b]` means that b hears a. A file may give just the list.
 
     Attributes:
-        edges: Pairs of selectors: a member, a role, or `*` for everyone. Between a role and itself, its
-            members hear each other.
+        edges: Pairs of selectors: a member, a role, or `*` for everyone. An edge from a role to itself means
+            that its members hear each other.
     """
 
     edges: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
@@ -34,12 +34,12 @@ class Edges(StructureSpec):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Tells editors that the list may stand alone."""
+        """Tells editors that the list may be given alone."""
         whole = handler.resolve_ref_schema(handler(core_schema))
         return {"anyOf": [whole["properties"]["edges"], {**whole}]}
 
     def build(self, members: Sequence[Member]) -> Structure:
-        """Makes the structure. Members that hear the same sources share one hearing."""
+        """Makes the structure. Members with the same sources share one hearing."""
         seats = Seats(members)
         sources: list[set[str]] = [set() for _ in members]
         for i, (a, b) in enumerate(self.edges):

@@ -1,4 +1,4 @@
-"""Structures drawn by lot, the same for the same seed."""
+"""Random structures; the same seed gives the same structure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SmallWorld(StructureSpec):
     Attributes:
         k: Neighbours in the ring, half on each side; an odd number counts as the even one below.
         p: Probability that an edge is rewired.
-        seed: Of the lot. It is drawn over places: a member more or less changes who hears whom.
+        seed: Seed of the draws. They are over places, so one member more changes who hears whom.
     """
 
     k: Annotated[int, Field(ge=2)] = 4
@@ -41,11 +41,11 @@ class SmallWorld(StructureSpec):
 
 
 class ScaleFree(StructureSpec):
-    """Few members are heard by many (Barabási and Albert, Science 286, 1999); both ends hear each other.
+    """A few members are heard by many (Barabási and Albert, Science 286, 1999); both ends hear each other.
 
     Attributes:
-        m: Edges that a member brings with it.
-        seed: Of the lot. It is drawn over places: a member more or less changes who hears whom.
+        m: Edges that each new member brings.
+        seed: Seed of the draws. They are over places, so one member more changes who hears whom.
     """
 
     m: PositiveInt = 2
@@ -67,14 +67,14 @@ def _drawn(members: int, draw: Callable[[Any], nx.Graph[int]]) -> Structure:
 
 
 class Random(StructureSpec):
-    """Every two members hear each other with probability `p` (Erdős and Rényi).
+    """Each two members hear each other with probability `p` (Erdős and Rényi).
 
-    The lot of two members depends on the seed and their names only: whoever else joins or leaves, and in
-    whatever order they are declared, these two keep it. The price is a lot for every two: n² / 2 of them.
+    Whether they do depends on the seed and their names only, not on other members or on the order of
+    declaration. This takes a draw for each two members, n² / 2 in all.
 
     Attributes:
-        p: Probability.
-        seed: Of the lots.
+        p: Probability that two members hear each other.
+        seed: Seed of the draws.
     """
 
     p: Probability
@@ -91,13 +91,13 @@ class Random(StructureSpec):
 
 
 class RandomDag(StructureSpec):
-    """Each member hears each one declared before it with probability `p` (MacNet, arXiv 2406.07155).
+    """Each member hears each member declared before it with probability `p` (MacNet, arXiv 2406.07155).
 
-    Lots are those of `Random`: who else is there changes nothing between two members.
+    As in `Random`, draws depend on the seed and the two names only.
 
     Attributes:
-        p: Probability.
-        seed: Of the lots.
+        p: Probability that a member hears one before it.
+        seed: Seed of the draws.
     """
 
     p: Probability
@@ -109,7 +109,7 @@ class RandomDag(StructureSpec):
 
 
 def _lots(members: Sequence[Member], p: float, seed: int) -> Iterator[list[int]]:
-    """Yields for each member which of those before it are drawn together with it, ascending."""
+    """Yields for each member the places before it that are drawn, ascending."""
     import numpy as np
 
     digests = [hashlib.sha256(f"{seed}:{member.name}".encode()).digest() for member in members]

@@ -1,4 +1,4 @@
-"""Who hears whom: the contract of a structure, and what can be asked of any of them."""
+"""Who hears whom: the contract of a structure, and functions for any structure."""
 
 from __future__ import annotations
 
@@ -10,35 +10,34 @@ from dataclasses import dataclass
 from typing import Protocol
 
 Hearing = range | tuple[int, ...]
-"""Places of members in declaration order, ascending: a range where they are consecutive, else a tuple."""
+"""Places of members, ascending: a range if they are consecutive, else a tuple."""
 
 
 class Structure(Protocol):
-    """Says whom each member may hear. Members are known by their place in declaration order."""
+    """Says whom each member hears. Members are given by their places in declaration order, from 0."""
 
     def hears(self, at: int) -> Hearing:
-        """Whom member `at` hears, ascending; equal for all who hear the same.
+        """Places of the members that member `at` hears, ascending; equal for members who hear the same.
 
-        It holds `at` itself exactly where another member, each with its own words counted in, hears the very
-        same: then the own words stay in the transcript that both share. Elsewhere they are left out, and
-        reach the member by the tail of its prompt.
+        Contains `at` itself exactly if another member would then hear the same, itself included. Own words
+        then stay in the transcript that both share; otherwise they come in the tail of the member's prompt.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A structure written out: one hearing a member. Members who hear the same share one object."""
+    """A structure as a table: one hearing per member, shared by members who hear the same."""
 
     hearings: tuple[Hearing, ...]
 
     def hears(self, at: int) -> Hearing:
-        """Looked up."""
+        """Looks the hearing up."""
         return self.hearings[at]
 
 
 def hearing(ascending: Sequence[int]) -> Hearing:
-    """The one form that these members have in every structure, so that equal hearings are equal."""
+    """The hearing of these places, in its one canonical form."""
     if not ascending:
         return range(0)
     first, end = ascending[0], ascending[-1] + 1
@@ -46,23 +45,23 @@ def hearing(ascending: Sequence[int]) -> Hearing:
 
 
 def table(heard: Sequence[Hearing]) -> Table:
-    """Makes a structure of whom each member hears, and settles where own words go.
+    """Makes a structure from whom each member hears, and decides where own words go (`Structure.hears`).
 
-    Time and memory are those of the distinct objects in `heard`, where members who hear the same share them:
-    a role of 5,000 heard by another of 5,000 is one tuple.
+    Time and memory depend on the distinct objects in `heard`, which members who hear the same should share:
+    a role of 5,000 that hears another of 5,000 is one tuple.
 
     Args:
-        heard: One hearing a member. Whether it holds the member itself makes no difference.
+        heard: One hearing per member; whether it contains the member itself makes no difference.
     """
     once: dict[Hearing, Hearing] = {}
 
     def one(whom: Sequence[int]) -> Hearing:
-        """The same object for the same members."""
+        """One object for the same places."""
         found = hearing(whom)
         return once.setdefault(found, found)
 
-    # A sum of 128 random bits a member stands for a set of members, so that n sets that differ only in who
-    # asks need not be written out to be compared.
+    # A set of members is represented by the sum of 128 pseudo-random bits per member. So n sets that differ
+    # only in the member who hears them can be compared without being written out.
     bits = [_bits(at) for at in range(len(heard))]
     distinct = {id(whom): whom for whom in heard}
     plain = {key: one(whom) for key, whom in distinct.items()}
@@ -102,9 +101,9 @@ def _with(whom: Hearing, at: int) -> Hearing:
 
 
 def hearing_classes(structure: Structure, who: Iterable[int]) -> dict[Hearing, list[int]]:
-    """Groups members by what they hear: a democracy has one class, a ring one a member."""
-    # Members of a class mostly share one object: its identity saves hashing 10,000 numbers a member. The
-    # object is kept beside its class, so that its identity cannot pass to another.
+    """Groups members by what they hear: a democracy has one class, a ring one per member."""
+    # Members of a class usually share one object. Comparing by identity saves hashing 10,000 places for each
+    # of them; the object is kept with its class, so that its identity cannot pass to another.
     seen: dict[int, tuple[Hearing, list[int]]] = {}
     classes: dict[Hearing, list[int]] = {}
     for at in who:
@@ -116,7 +115,7 @@ def hearing_classes(structure: Structure, who: Iterable[int]) -> dict[Hearing, l
 
 
 def edges(structure: Structure, members: int) -> Iterator[tuple[int, int]]:
-    """Every edge (a, b), where b hears a; own words are no edge. Made one by one: there may be n² of them."""
+    """Every edge (a, b), where b hears a, without self-loops. Lazily, as there may be n² edges."""
     for b in range(members):
         for a in structure.hears(b):
             if a != b:
@@ -124,15 +123,14 @@ def edges(structure: Structure, members: int) -> Iterator[tuple[int, int]]:
 
 
 def generations(structure: Structure, members: int) -> list[tuple[int, ...]] | None:
-    """Orders members so that each comes after all whom it hears (as in MacNet, arXiv 2406.07155).
+    """A topological order: each member after all that it hears (as in MacNet, arXiv 2406.07155).
 
     Args:
         structure: Who hears whom.
-        members: How many there are.
+        members: Number of members.
 
     Returns:
-        Groups of members, ascending, that can speak at the same time, each group after the ones whom it
-        hears; None if some hear each other in a circle, where there is no such order.
+        Groups of places; members of one group can speak at the same time. None if there is a cycle.
     """
     classes = list(hearing_classes(structure, range(members)).items())
     hearers: list[list[int]] = [[] for _ in range(members)]

@@ -35,7 +35,7 @@ STRUCTURES: Mapping[str, type[StructureSpec]] = MappingProxyType(
         "edges": Edges,
     }
 )
-"""Every structure by the name that a society's file calls it."""
+"""Every structure by its name in society files."""
 
 
 Given = str | Mapping[str, Any]
@@ -43,7 +43,14 @@ Given = str | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A structure as a file gives it: name, specification, parameters, and among whom it holds."""
+    """A structure as a file gives it, its parameters not yet read.
+
+    Attributes:
+        name: Its name.
+        spec: The class of its specification.
+        options: Its parameters.
+        among: Members or roles to which it is restricted; empty for all.
+    """
 
     name: str
     spec: type[StructureSpec]
@@ -51,7 +58,7 @@ class Shape:
     among: tuple[str, ...]
 
     def made(self) -> StructureSpec:
-        """The structure.
+        """The specification, with its parameters read.
 
         Raises:
             pydantic.ValidationError: Its parameters are wrong.
@@ -61,10 +68,10 @@ class Shape:
 
 
 def shape_of(given: Given) -> Shape:
-    """Reads a structure as a file gives it, but not yet its parameters.
+    """Reads a structure as a file gives it, except for its parameters.
 
     Raises:
-        UsageError: No structure has that name, or there is not exactly one.
+        UsageError: No structure has that name, or not exactly one is named.
     """
     rest = {given: None} if isinstance(given, str) else dict(given)
     among = rest.pop("among", None) or ()
@@ -100,4 +107,4 @@ Named = Annotated[
     BeforeValidator(_read),
     WithJsonSchema({"anyOf": [{"enum": list(STRUCTURES)}, {"type": "object", "maxProperties": 2}]}),
 ]
-"""A structure, given as such or as files name it."""
+"""The type of a field for a structure: a specification, or what a file gives."""

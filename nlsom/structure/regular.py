@@ -1,4 +1,4 @@
-"""Structures that answer by rule: nothing is stored, whatever the number of members."""
+"""Regular structures: whom a member hears is computed, so nothing is stored for any number of members."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nlsom.member import Member
 from nlsom.structure.hearing import Hearing, Structure, hearing
 from nlsom.structure.spec import StructureSpec
 
-# Two members share own words only where they hear each other and the same others: never below, once two who
-# hear each other, and a ring so wide that it closes on itself, are built as `Everyone`.
+# In no structure here but `Everyone` do two members hear the same, themselves included; so none hears itself.
+# Therefore two members who hear each other, and a ring whose neighbours reach all around, become `Everyone`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Everyone:
     members: int
 
     def hears(self, at: int) -> Hearing:
-        """All members, whoever asks."""
+        """All members; nobody, if there is only one."""
         del at
         return range(self.members if self.members > 1 else 0)
 
@@ -50,11 +50,11 @@ class _Ring:
 
 
 class Ring(StructureSpec):
-    """Members in a circle hear the `neighbours` nearest (sparse debate, arXiv 2406.11776).
+    """Members in a circle hear their nearest neighbours (sparse debate, arXiv 2406.11776).
 
     Attributes:
-        neighbours: How many on a side are heard.
-        both: Whether both sides are heard; otherwise only those before (relay of Exchange-of-Thought,
+        neighbours: How many are heard on each side.
+        both: Whether both sides are heard, or only the members before (relay of Exchange-of-Thought,
             arXiv 2312.01823).
     """
 
@@ -62,7 +62,7 @@ class Ring(StructureSpec):
     both: bool = True
 
     def build(self, members: Sequence[Member]) -> Structure:
-        """Makes the structure; where the circle closes, it is one in which everyone hears everyone."""
+        """Makes the structure; if neighbours reach all around, everyone hears everyone."""
         if self.neighbours * (2 if self.both else 1) + 1 >= len(members):
             return Everyone(len(members))
         return _Ring(len(members), self.neighbours, self.both)
@@ -100,12 +100,12 @@ class _Tree:
 
 
 class Hierarchy(StructureSpec):
-    """A tree, filled level by level in declaration order; the first member is its root.
+    """A tree, filled level by level in declaration order; the first member is the root.
 
     Attributes:
-        fan_out: Children a member has.
-        flow: Who hears: parents and children each other, parents their children only (`up`), or children
-            their parent only (`down`).
+        fan_out: Children of each member.
+        flow: `both`: parents and children hear each other; `up`: only parents hear; `down`: only children
+            hear.
     """
 
     fan_out: PositiveInt = 2
@@ -120,13 +120,13 @@ class Hierarchy(StructureSpec):
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """Members in rows hear the ones left, right, above and below."""
+    """Members in rows hear those to the left, to the right, above and below."""
 
     members: int
     width: int
 
     def hears(self, at: int) -> Hearing:
-        """The neighbours that there are."""
+        """Its neighbours, of which there are fewer at the edges."""
         column = at % self.width
         near = (
             at - self.width,
@@ -138,10 +138,10 @@ class Lattice:
 
 
 class Grid(StructureSpec):
-    """Members in rows, in declaration order, hear the ones left, right, above and below.
+    """Members in rows, in declaration order, hear those to the left, to the right, above and below.
 
     Attributes:
-        width: Members a row; the last row may be shorter. By default as near to a square as can be.
+        width: Members per row; the last row may be shorter. By default, nearly a square.
     """
 
     width: PositiveInt | None = None

@@ -1,4 +1,4 @@
-"""Selectors: how a society's file names members of it."""
+"""Selectors in structures: how their parameters name members."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nlsom.member import Member
 
 
 class Seats:
-    """Finds members by selector: a member's name, a role, or `*` for everyone. Collects what it cannot find.
+    """Finds members by selector: a member's name, a role, or `*` for everyone. Collects faults.
 
     Attributes:
-        faults: What could not be found so far. `where` is the dotted path inside the specification.
+        faults: What is wrong so far; `where` is the dotted path in the specification.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -25,7 +25,7 @@ class Seats:
         self._roles = {role: tuple(places) for role, places in roles.items()}
 
     def find(self, selector: str, *, where: str) -> Sequence[int]:
-        """Places of the members that `selector` means, ascending; empty, and one fault more, if none."""
+        """Places of the selected members, ascending; if there are none, adds a fault."""
         if selector == "*":
             return self._everyone
         named, role = self._named.get(selector), self._roles.get(selector)
@@ -40,11 +40,11 @@ class Seats:
         return found
 
     def has(self, selector: str) -> bool:
-        """Whether there is a member or a role of that name."""
+        """Whether a member or a role has that name."""
         return selector in self._named or selector in self._roles
 
     def fault(self, where: str, what: str) -> None:
-        """Notes something else that is wrong."""
+        """Adds a fault."""
         self.faults.append(Fault(where, what))
 
     def check(self) -> None:

@@ -14,10 +14,10 @@ from nlsom.structure.spec import StructureSpec
 
 
 class Monarchy(StructureSpec):
-    """Heads hear everyone; the others hear the heads only (NLSOM, arXiv 2305.17066 §2.1).
+    """Heads hear everyone; the others hear only the heads (NLSOM, arXiv 2305.17066 §2.1).
 
     Attributes:
-        heads: Members or roles; by default `organizer` and `leader`, whichever of them there are.
+        heads: Members or roles; by default those of `organizer` and `leader` that exist.
     """
 
     heads: tuple[str, ...] | None = None
@@ -36,10 +36,10 @@ class Monarchy(StructureSpec):
 
 
 class Star(StructureSpec):
-    """One member in the centre hears everyone; the others hear it only.
+    """One member in the centre hears everyone; the others hear only that one.
 
     Attributes:
-        centre: A member, or a role that one member has; by default the member declared first.
+        centre: A member, or a role of a single member; by default the member declared first.
     """
 
     centre: str | None = None
@@ -65,9 +65,9 @@ class Layers(StructureSpec):
     """Each layer hears the layer before; the first hears nobody (mixture of agents, arXiv 2406.04692).
 
     Attributes:
-        sizes: Members a layer, in declaration order.
-        of: Instead: members or roles, one entry a layer. Without either, each role is a layer, in the order
-            in which roles are declared.
+        sizes: Members per layer, in declaration order.
+        of: Instead of sizes: members or roles, one per layer. By default each role is a layer, in the order
+            in which roles first appear.
     """
 
     sizes: tuple[PositiveInt, ...] | None = None
@@ -104,11 +104,11 @@ class Layers(StructureSpec):
 
 
 class Groups(StructureSpec):
-    """Members hear their own group; delegates of the groups hear each other too.
+    """Members hear their own group; the groups' delegates also hear each other.
 
     Attributes:
-        by: Who is together: members of one role, of one persona, or so many in a row.
-        delegates: How many of each group, the first declared, are its delegates.
+        by: What makes a group: one role, one persona, or a number of members in declaration order.
+        delegates: How many members of each group are delegates: those declared first.
     """
 
     by: PositiveInt | Literal["role", "persona"] = "role"

@@ -1,4 +1,4 @@
-"""What every specification of a structure has in common."""
+"""The base of all specifications of structures."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nlsom.structure.hearing import Structure
 
 
 class StructureSpec(Frozen, ABC):
-    """A structure with its parameters, as a society's file gives them, for any number of members."""
+    """A structure with its parameters, not yet applied to the members of a society."""
 
     @abstractmethod
     def build(self, members: Sequence[Member]) -> Structure:
-        """Makes the structure of a society of these members.
+        """Makes the structure of a society with these members.
 
         Raises:
-            ConfigError: Parameters do not fit the members. `where` of each fault is the dotted path of the
-                parameter, from the specification.
+            ConfigError: Parameters do not fit the members; `where` of each fault is the dotted path of a
+                parameter in the specification.
         """

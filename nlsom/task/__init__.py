@@ -1,4 +1,4 @@
-"""Tasks: what a society is asked, in which form it answers, and which answers count as the same."""
+"""Tasks: what a society is asked, the form of its answer, and which answers count as the same."""
 
 from nlsom.task.base import Task
 from nlsom.task.caption import CaptionTask

@@ -15,7 +15,7 @@ from nlsom.media import GATE_VERSION
 from nlsom.message import Frozen, Image, whole
 
 Words = Annotated[str, AfterValidator(whole)]
-"""Text from outside: JSON may bring half a surrogate pair, which can be neither hashed nor sent."""
+"""Text from outside. Lone surrogates, which JSON can contain but which cannot be encoded, are replaced."""
 
 
 def _whole_within(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -23,15 +23,15 @@ def _whole_within(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 class Task(Frozen):
-    """What a society is asked to do. Subclass it for another kind of task, and name it by entry point.
+    """What a society is asked to do. A new kind of task is a subclass, installed under `nlsom.tasks`.
 
     Attributes:
-        kind: The name under which the kind of task is installed; also the folder of its prompts.
+        kind: The name under which the kind of task is installed, and of the folder of its prompts.
         question: What is asked, in plain words.
-        images: The pictures it is asked about, in order.
+        images: The pictures in question, in order.
         choices: The options of a multiple choice; empty for an open question.
-        context: Earlier turns of a conversation, or facts that are given, in plain words.
-        extra: Anything else a kind of task needs.
+        context: Earlier turns of a conversation, or given facts, in plain words.
+        extra: Anything else that a kind of task needs.
     """
 
     model_config = ConfigDict(ignored_types=(cached_property,))
@@ -45,22 +45,22 @@ class Task(Frozen):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of all that answers may depend on; pictures by their original bytes and size."""
+        """SHA-256 (hex) of all that answers may depend on; of pictures, their original bytes and size."""
         told = self.model_dump_json(exclude={"images"})
         pictures = " ".join(f"{image.source}:{image.width}x{image.height}" for image in self.images)
         return hashlib.sha256(f"{self.kind}\n{GATE_VERSION}\n{pictures}\n{told}".encode()).hexdigest()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Copies it, with some fields changed: the copy has a digest of its own."""
+        """Copies the task with some fields changed; the copy computes its own digest."""
         copied = super().model_copy(update=update, deep=deep)
         vars(copied).pop("digest", None)
         return copied
 
     def dealt(self, which: int, of: int) -> Self:
-        """What one member is shown of it, where pictures and evidence (`extra["evidence"]`) are dealt out.
+        """One share of the task, if pictures and evidence (`extra["evidence"]`) are dealt out to members.
 
         Args:
-            which: Number of the share, from 0; it has every `of`-th picture and piece, from there on.
+            which: Number of the share, from 0. It has every `of`-th picture and piece of evidence from there.
             of: How many shares there are.
         """
         extra = dict(self.extra)
@@ -73,16 +73,16 @@ class Task(Frozen):
         return f"Question: {self.question}"
 
     def form(self) -> Form:
-        """The form in which the task's answer is wanted."""
+        """The form of the task's answer."""
         return ChoiceForm(options=self.choices) if self.choices else TextForm(max_tokens=16, short=True)
 
     def canonical(self, answer: str) -> str | None:
-        """What an answer is counted as; None for one that says "I don't know"."""
+        """The canonical form of an answer, by which answers are counted; None for "I don't know"."""
         return answer.strip() or None
 
     def wording(self, answer: str) -> str:
-        """How an answer to an open question is told, in the words it was given in; counts as the same answer.
+        """How an answer to an open question is worded in the verdict; its canonical form must be the same.
 
-        By default as it is counted.
+        By default, the canonical form itself.
         """
         return self.canonical(answer) or answer

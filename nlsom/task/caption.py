@@ -9,7 +9,7 @@ from nlsom.task.base import Task, Words
 
 
 class CaptionTask(Task):
-    """A description of pictures."""
+    """Describing pictures."""
 
     kind: ClassVar[str] = "caption"
 

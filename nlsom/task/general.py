@@ -1,4 +1,4 @@
-"""Anything that is asked in words and answered in words."""
+"""Tasks in plain words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nlsom.task.base import Task
 
 
 class GeneralTask(Task):
-    """A task in plain words, such as to write something; with choices, to decide something."""
+    """A task in plain words: to write something or, with choices, to decide something."""
 
     kind: ClassVar[str] = "general"
 
@@ -18,5 +18,5 @@ class GeneralTask(Task):
         return f"Task: {self.question}"
 
     def form(self) -> Form:
-        """A text of a paragraph or two."""
+        """A paragraph or two; or one of the choices."""
         return ChoiceForm(options=self.choices) if self.choices else TextForm(max_tokens=300)

@@ -42,7 +42,7 @@ _PERIODS = 32  # the tool passes `re.UNICODE`, which is 32, where `re.sub` expec
 
 
 def strip_marks(text: str) -> str:
-    """Takes out punctuation, as the challenge does it."""
+    """Removes punctuation as the challenge does."""
     out, tight = text, _DIGITS_COMMA.search(text) is not None
     for mark in _MARKS:
         if mark in out:
@@ -57,10 +57,10 @@ def strip_words(text: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """Line feeds and tabs as blanks, none of them outside."""
+    """Turns line feeds and tabs into blanks, and strips blanks at both ends."""
     return text.replace("\n", " ").replace("\t", " ").strip()
 
 
 def normalise(answer: str) -> str:
-    """An answer as the VQA challenge compares it; "" where nothing is left of it."""
+    """An answer as the VQA challenge compares it; "" if nothing is left of it."""
     return strip_words(strip_marks(tidy(answer)))

@@ -14,7 +14,7 @@ _HOW_MANY = re.compile(r"\bhow many\b", re.I)
 
 
 class VqaTask(Task):
-    """A question about pictures; open, or with choices."""
+    """A question about pictures, open or with choices."""
 
     kind: ClassVar[str] = "vqa"
 
@@ -27,19 +27,19 @@ class VqaTask(Task):
         return set(self.choices) == {"yes", "no"}
 
     def canonical(self, answer: str) -> str | None:
-        """What an answer is counted as.
+        """The canonical form of an answer.
 
-        With choices: the text of the option that is named, by letter or in words. Open: the answer without
-        "The answer is" and the like, normalised as the VQA challenge does it, but that "none" is "0" only
-        where the question asks how many.
+        With choices, the text of the option that is named, by letter or in words. For an open question, the
+        answer without "The answer is" and the like, normalised as by the VQA challenge, except that "none"
+        becomes "0" only if the question asks how many. An answer of articles only ("A", when a letter is
+        asked for) is kept.
 
         Returns:
-            None for "I don't know" (unless that is an option), for an answer that names no single option, and
-            for one without a letter or digit. An answer that is all articles ("A", as in a question for a
-            letter) stays as it is.
+            The canonical form; None for "I don't know" (unless that is an option), for an answer that names
+            no single option, and for one without letters or digits.
         """
         if self.choices:
-            if answer in self.choices:  # it was read already; an option may itself be called "A"
+            if answer in self.choices:  # already canonical; and an option may itself be called "A"
                 return answer
             if self._asks_yes_no:
                 answer = read_yes_no(answer)[0] or answer
@@ -53,9 +53,9 @@ class VqaTask(Task):
         return normalise(short) or (short.casefold() if any(map(str.isalnum, short)) else None)
 
     def wording(self, answer: str) -> str:
-        """An open answer without "The answer is" and the like, but in its own case and with its articles.
+        """The answer without "The answer is" and the like, but with its own case and articles.
 
-        To how many, in digits, as it is counted: "None" could be taken for no answer.
+        To a question of how many, the canonical form: "None" could be mistaken for the lack of an answer.
         """
         if _HOW_MANY.search(self.question):
             return super().wording(answer)

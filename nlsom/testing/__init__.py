@@ -1,1 +1,1 @@
-"""Fakes and contract suites, for whoever writes an agent, a bus, a trace or a model."""
+"""Fakes and contract suites for authors of agents, buses, traces and models."""

@@ -1,4 +1,4 @@
-"""Agents for tests: they say what they are told, late, wrongly, or not at all. No model, no network."""
+"""Agents for tests, without models or network: they say what they are told to, late, or not at all."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from nlsom.turn import Turn
 
 @dataclass
 class Saying:
-    """Says what a function of the turn says; counts and keeps the turns it was asked.
+    """Says given words, or what a function of the turn returns; records its turns.
 
     Attributes:
-        say: The words, or a function of the turn that gives them, or None for "nothing to say".
+        say: What to say, or a function of the turn that returns it (None for "nothing to say").
         seconds: How long it takes.
-        usage: What it says that it cost.
-        turns: What it was asked so far.
-        running: How many turns it is answering now.
-        most: The most it answered at once.
-        cancelled: How many turns were cancelled while it answered them.
+        usage: The usage that it reports.
+        identity: Its identity.
+        turns: The turns that it was asked.
+        running: Turns under way.
+        most: Most turns that were ever under way at once.
+        cancelled: Turns that were cancelled.
     """
 
     say: str | Said | Callable[[Turn], str | Said | None] = "yes"
@@ -59,7 +60,14 @@ class Saying:
 
 @dataclass
 class Failing:
-    """Raises an error, always or in the first `times` turns."""
+    """Raises an error: always, or in the first `times` turns only.
+
+    Attributes:
+        error: What it raises.
+        times: In how many turns; None for always.
+        then: What it says afterwards.
+        asked: How many turns it was asked.
+    """
 
     error: BaseException = field(default_factory=lambda: RuntimeError("broken"))
     times: int | None = None
@@ -75,7 +83,12 @@ class Failing:
 
 
 class Hanging:
-    """Never answers; what it is asked ends only by cancellation."""
+    """Never answers: its turns end only by cancellation.
+
+    Attributes:
+        asked: How many turns it was asked.
+        cancelled: How many of them were cancelled.
+    """
 
     def __init__(self) -> None:
         self.asked = 0
@@ -104,7 +117,7 @@ def panel(
     trace: Trace | None = None,
     roles: Sequence[str] = (),
 ) -> Society:
-    """A democracy of members `m0`, `m1`, …, that votes by plurality unless told otherwise."""
+    """A democracy of members `m0`, `m1`, …, one per agent, that by default votes by plurality."""
     seats = [
         Seat(Member(f"m{at}", roles[at] if roles else "member"), agent) for at, agent in enumerate(agents)
     ]

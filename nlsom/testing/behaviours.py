@@ -18,7 +18,7 @@ class Request:
         method: `GET` or `POST`.
         path: With the query, if there is one.
         headers: Names in lower case.
-        body: As it came.
+        body: Its body.
     """
 
     method: str
@@ -46,12 +46,12 @@ class Request:
 
 @dataclass(slots=True)
 class Call:
-    """A request that is being answered: what a behaviour works on.
+    """A request that is being answered, which behaviours work on.
 
     Attributes:
-        request: What was asked.
+        request: The request.
         writer: Where the answer goes.
-        hung_up: Whether the connection is closed once the behaviour is done.
+        hung_up: Set by a behaviour to have the connection closed after it.
     """
 
     request: Request
@@ -59,7 +59,7 @@ class Call:
     hung_up: bool = False
 
     async def send(self, data: bytes) -> None:
-        """Sends bytes as they are."""
+        """Sends raw bytes."""
         self.writer.write(data)
         await self.writer.drain()
 
@@ -76,8 +76,8 @@ class Call:
         Args:
             body: Its body.
             status: Its status.
-            headers: More headers.
-            length: What Content-Length says, if not the truth.
+            headers: Further headers.
+            length: Value of Content-Length; None for the true one.
         """
         fields = {
             "Content-Type": "application/json",
@@ -102,11 +102,11 @@ def ok(
     """Answers well.
 
     Args:
-        text: The reply; None for the first choice of the request's constraint, or "ok".
+        text: The reply; None for the first choice of the request's constraint, or else "ok".
         after: Seconds before the answer.
-        logprob: Of the one token that the reply is said to have.
-        cached: Tokens that the usage says were cached; None says nothing.
-        finish: Why the reply ends.
+        logprob: Logarithm of the probability of the reply, which counts as one token.
+        cached: Cached tokens in the usage; None leaves them out.
+        finish: The reason why the reply ends.
     """
 
     async def behave(call: Call) -> None:
@@ -139,7 +139,7 @@ def busy(*, retry_after: str | float | None = None) -> Behaviour:
 
 
 def body(data: bytes) -> Behaviour:
-    """Answers 200 with bytes of your own: garbage, or JSON of the wrong shape."""
+    """Answers 200 with the given bytes, such as garbage or JSON of the wrong shape."""
 
     async def behave(call: Call) -> None:
         await call.reply(data)
@@ -148,7 +148,7 @@ def body(data: bytes) -> Behaviour:
 
 
 def cut(at: int = 20) -> Behaviour:
-    """Promises a whole answer, sends so many bytes of its body, and hangs up."""
+    """Promises a whole answer, sends the first `at` bytes of its body, and hangs up."""
 
     async def behave(call: Call) -> None:
         whole = completion(call.request, None)
@@ -159,7 +159,7 @@ def cut(at: int = 20) -> Behaviour:
 
 
 def drop() -> Behaviour:
-    """Hangs up without a word."""
+    """Hangs up without an answer."""
 
     async def behave(call: Call) -> None:
         call.hung_up = True
@@ -221,7 +221,7 @@ def completion(
     cached: int | None = None,
     finish: str = "stop",
 ) -> bytes:
-    """The body of a good chat completion; a word counts as a token. The arguments are those of `ok`."""
+    """The body of a good chat completion, with words as tokens. Arguments as in `ok`."""
     asked = request.json
     if text is None:
         text = str(asked.get("structured_outputs", {}).get("choice", ["ok"])[0])

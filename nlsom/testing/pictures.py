@@ -1,4 +1,4 @@
-"""Pictures drawn for tests, as the bytes of PNG files."""
+"""Pictures for tests, as bytes of PNG files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def encoded(picture: Image.Image) -> bytes:
 
 
 def plain(colour: str, size: tuple[int, int] = (320, 240)) -> bytes:
-    """One colour, by its CSS name, everywhere; `size` is width and height in pixels."""
+    """A picture of one colour, given by its CSS name; `size` is width and height in pixels."""
     return encoded(Image.new("RGB", size, colour))
 
 
 def page(*lines: str, size: int = 30) -> bytes:
-    """A page of print, black on white, 640 pixels wide; letters are `size` pixels high."""
+    """A page of printed lines, black on white, 640 pixels wide; `size` is the font height in pixels."""
     picture = Image.new("RGB", (640, 60 + 60 * len(lines)), "white")
     font = ImageFont.load_default(size)
     for at, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""A model that fills forms without being one: for trying out societies, and for measuring nlsom itself."""
+"""A stand-in for a model, which fills forms at random: to try out societies, and to measure nlsom itself."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ _WHERE = ("on the left", "in front of a house", "under a tree", "near the water"
 
 
 class Scripted:
-    """Picks an option, ranks, scores or says a short sentence, by seed; in the form that is wanted.
+    """Fills the form at random, by seed: picks an option, ranks, scores, or says a short sentence.
 
     Args:
-        scripted: Seed: another one says other things.
+        scripted: A seed; with another one it says other things.
         seconds: How long a completion takes.
-        concurrency: Most completions under way, as at a server; None is without limit.
-        say: Says what the reply is instead, from prompt and form; None leaves it to the seed.
+        concurrency: Most completions under way at once; None for no limit.
+        keep: Whether to keep the prompts.
+        say: Gives the reply for a prompt and a form; None, also if it returns None, for a random reply.
 
     Attributes:
-        calls: How many completions it gave.
-        prompts: The prompts it was given, if `keep` was set.
+        calls: How many completions it has begun.
+        prompts: The prompts that it was given, if `keep` is set.
     """
 
     sees = True
@@ -64,10 +65,10 @@ class Scripted:
         self._limits = None if concurrency is None else Limits(concurrency)
 
     async def complete(self, prompt: Prompt, *, form: Form, settings: Settings, seed: int) -> Completion:
-        """Says something that fits the form; the same for the same seed and the same form.
+        """Gives a reply that fits the form; the same for the same seed and form.
 
         Raises:
-            ModelError: The form is a JSON schema, which a script cannot fill.
+            ModelError: The form is a JSON schema or a grammar, which cannot be filled at random.
         """
         del settings
         async with nullcontext() if self._limits is None else self._limits.slot():

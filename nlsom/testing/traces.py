@@ -1,4 +1,4 @@
-"""What every trace keeps to. Subclass `TraceContract`, give it a fixture `trace`, and run pytest."""
+"""The contract of traces as tests. Subclass `TraceContract`, give it a fixture `trace`, and run pytest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record(
 
 
 async def reopened(trace: Trace, one: Header | None = None) -> History:
-    """Leaves a mindstorm and takes it up again; returns what is known of it."""
+    """Leaves a mindstorm and opens it again; returns what is known of it."""
     one = one or header()
     trace.leave(one.mindstorm)
     return await trace.open(one)

@@ -14,7 +14,7 @@ from nlsom.turn import Transcript, Turn
 
 
 class _Stocked(MediaStore):
-    """A store that holds some pictures from the start, let in by the gate."""
+    """A store with pictures, which have passed the gate."""
 
     def __init__(self, pictures: Sequence[bytes]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def make_turn(
     round: int = 1,
     seed: int = 0,
 ) -> Turn:
-    """A turn over pictures given as bytes; free text is wanted where no form is given."""
+    """A turn with pictures given as bytes; by default it asks for free text."""
     media = _Stocked(pictures)
     about = task(question=question, images=media.images, choices=tuple(choices))
     member = member or Member("ann")
@@ -65,7 +65,7 @@ def make_turn(
 
 
 def make_message(text: str, *, sender: str = "bob", label: str = "answer", round: int = 1) -> Message:
-    """A message as the scheduler would have stamped it."""
+    """A message as the scheduler would make it."""
     digest = hashlib.sha256(f"{sender} {label} {round} {text}".encode("utf-8", "surrogatepass")).hexdigest()
     said = Said.words(text)
     return Message(said=said, sender=sender, label=label, phase=label, round=round, digest=digest)

@@ -1,4 +1,4 @@
-"""Simulated voters of known competence, for trying out rules. Seeded by hash, so none depends on another."""
+"""Simulated voters of known competence, to try out rules. Drawn by hash, so that none depends on another."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from nlsom.verdict import Vote
 
 
 def chance(*of: object) -> float:
-    """A number from 0 up to 1, uniform over what it is drawn from, and the same for the same."""
+    """A number from 0 up to 1, uniformly distributed, and the same for equal arguments."""
     digest = hashlib.sha256("\n".join(map(str, of)).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedVoter:
-    """A voter who is right with a known probability, and else names any wrong alternative alike.
+    """A voter who is right with a known probability; otherwise all wrong alternatives are equally likely.
 
     Attributes:
-        name: Draws differ from name to name.
+        name: Its name; draws differ from name to name.
         competence: Probability of being right.
-        correlation: Correlation of being right between any two voters of this competence and correlation:
-            each follows a draw that all share with probability √correlation, and its own otherwise.
+        correlation: Correlation of being right between two voters of equal competence and correlation. With
+            probability √correlation a voter follows a draw that all share, and otherwise one of its own.
     """
 
     name: str
@@ -37,13 +37,13 @@ class SimulatedVoter:
             raise ValueError(f"voter {self.name!r}: competence and correlation must be between 0 and 1")
 
     def vote(self, question: str, alternatives: Sequence[str], *, right: str, seed: int = 0) -> Vote:
-        """Votes on a question, the same each time it is asked the same.
+        """Votes on a question; always the same for equal arguments.
 
         Args:
-            question: Its id.
-            alternatives: All of them, the right one included.
-            right: The right one.
-            seed: Of the simulation.
+            question: The question's id.
+            alternatives: All alternatives, including the right one.
+            right: The right alternative.
+            seed: Seed of the simulation.
         """
         follows = self.correlation and chance(seed, question, self.name, "follows") < math.sqrt(
             self.correlation
@@ -57,9 +57,9 @@ class SimulatedVoter:
 
 
 def majority_right(voters: int, competence: float) -> float:
-    """Probability that most of so many independent voters are right between two; a tie counts as a half.
+    """Probability that a majority of independent voters is right between two alternatives; a tie counts half.
 
-    The formula of Condorcet's jury theorem (1785), summed exactly.
+    The sum in Condorcet's jury theorem (1785).
     """
     total = 0.0
     for right in range(voters + 1):

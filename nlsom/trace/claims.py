@@ -1,6 +1,6 @@
-"""Who is at work on which mindstorm: one scheduler at a time, however many processes share a trace.
+"""Claims on mindstorms: one scheduler at a time works on each, however many processes share a trace.
 
-Whoever comes second waits for the first to end, and then finds its outcomes in the trace.
+Whoever comes second waits for the first to finish, and then finds its outcomes in the trace.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 _LOG = logging.getLogger("nlsom.trace")
-_AGAIN = 0.05
-_TOLD_AFTER = 20
+_AGAIN = 0.05  # seconds between attempts to lock
+_TOLD_AFTER = 20  # attempts after which the wait is logged
 
-# A lock of an open file, where the system has it; elsewhere locks belong to the process, and two traces over
-# one file in one process do not see each other's.
+# Locks of open file descriptions, where the system has them. Elsewhere locks belong to the process, so two
+# traces over one file in the same process do not exclude each other.
 _SET: int = getattr(fcntl, "F_OFD_SETLK", 0)
 
 
 class Claims:
-    """Mindstorms that are taken by this trace; a lock in a file beside it keeps out other processes.
+    """The mindstorms claimed by this trace. A lock in a file beside it keeps other processes out.
 
-    The system lets go of the lock of a process that ends, by whatever means.
+    The system releases the locks of a process that ends in any way.
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Nothing is taken yet.
+        """Claims nothing yet.
 
         Args:
-            path: The file of locks, made when it is first needed; None where no other process can come.
+            path: The lock file, made when it is first needed; None if no other process can use the trace.
         """
         self._path = path
         self._file: int | None = None
@@ -43,28 +43,28 @@ class Claims:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The mindstorms that are taken."""
+        """The ids of the claimed mindstorms."""
         return tuple(self._held)
 
     def __contains__(self, mindstorm: str) -> bool:
         return mindstorm in self._held
 
     async def take(self, mindstorm: str, *, wait: bool = True) -> bool:
-        """Takes a mindstorm, once nobody else is at work on it.
+        """Claims a mindstorm.
 
         Args:
             mindstorm: Its id.
-            wait: Whether to wait for whoever is at work on it.
+            wait: Whether to wait while someone else is at work on it.
 
         Returns:
-            Whether it was taken; always, if `wait` is set.
+            Whether it was claimed; always true if `wait` is set.
 
         Raises:
-            OSError: The file of locks cannot be made.
+            OSError: The lock file cannot be made.
         """
         loop = asyncio.get_running_loop()
         if self._loop is not loop and (self._loop is None or self._loop.is_closed()):
-            self.close()  # Whoever was at work in an event loop that has ended is not any more.
+            self.close()  # Claims made in an event loop that has ended are void.
             self._loop = loop
         lock = self._known.setdefault(mindstorm, asyncio.Lock())
         if not wait and lock.locked():
@@ -87,13 +87,13 @@ class Claims:
         return True
 
     def let_go(self, mindstorm: str) -> None:
-        """Leaves a mindstorm to the next."""
+        """Releases a mindstorm."""
         if (lock := self._held.pop(mindstorm, None)) is not None:
             self._lock(mindstorm, fcntl.F_UNLCK)
             lock.release()
 
     def close(self) -> None:
-        """Lets go of everything."""
+        """Releases all mindstorms, and closes the lock file."""
         for mindstorm in list(self._held):
             self.let_go(mindstorm)
         file, self._file = self._file, None
@@ -101,7 +101,7 @@ class Claims:
             os.close(file)
 
     def _lock(self, mindstorm: str, kind: int) -> bool:
-        """Locks or unlocks the byte that stands for a mindstorm, of a file that stays empty."""
+        """Locks or unlocks the byte that stands for a mindstorm, in a file that stays empty."""
         if self._path is None:
             return True
         if self._file is None:

@@ -1,7 +1,7 @@
 """The contract of a trace.
 
-Resume after a crash, replay without a model, "what if member 7 had been absent" and a cache of model calls
-are one thing: the same program runs again, and asks only for what has no outcome yet.
+Resuming after a crash, replaying without a model, asking "what if member 7 had been absent", and caching
+calls of models are the same thing: a program runs again, and asks only for turns that have no outcome yet.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ SCHEMA = 1
 Kind = Literal["intent", "replied", "abstained", "cancelled", "reused", "closed", "verdict"]
 
 PAUSE = 0.004
-"""Seconds for which what nobody waits for may gather before it is written.
+"""Seconds for which records that nobody waits for are gathered before they are written.
 
-By then the event loop has made the next turns and waits for members; a thread that works beside a busy loop
-fights it for the interpreter's lock.
+By then the event loop has made the next turns and waits for members. A thread that works beside a busy loop
+would compete with it for the interpreter's lock.
 """
 
 OUTCOMES: frozenset[Kind] = frozenset({"replied", "abstained", "cancelled"})
 
 
 class Header(Frozen):
-    """What a mindstorm is: written once, before its first record.
+    """What a mindstorm is about; written once, before its first record.
 
     Attributes:
-        mindstorm: Its id, made from society, task and seed: the same question to the same society with the
-            same seed is the same mindstorm.
+        mindstorm: Its id, made from society, task, seed and limits: the same question to the same society is
+            the same mindstorm.
         society: Name of the society.
-        digest: SHA-256 (hex) of the society.
+        digest: SHA-256 (hex) of the society's program.
         members: Names and roles, in declaration order.
         kind: Kind of the task.
-        task: The task.
+        task: The task, as JSON.
         seed: The run's seed.
-        started: When it was first begun, in seconds since 1970 (UTC). In no key.
-        frozen: What was read once and holds for the whole mindstorm, such as reputations, with its digest.
-        built: What it takes to build the society again (JSON of `nlsom.counterfactual.Built`); "" where it
-            was made in Python. Mindstorms of one society share it, so a store keeps it once.
+        started: When it first began, in seconds since 1970 (UTC); not part of any key.
+        frozen: What was read once and is used throughout, such as reputations, with its digest.
+        built: What is needed to build the society again (JSON of `nlsom.counterfactual.Built`); "" if it was
+            made in Python. Mindstorms of one society share it, so a store keeps it once.
     """
 
     mindstorm: str
@@ -65,18 +65,18 @@ class Record(NamedTuple):
     """One entry of the log; a tuple, since one is made for every turn.
 
     Attributes:
-        mindstorm: The mindstorm it belongs to.
-        kind: `intent`: a member whose answer has effects in the world is about to be asked. `replied`,
-            `abstained` (cause), `cancelled` (reason): the outcome of a turn. `reused`: this
-            mindstorm took the reply that another stored under the same key; a trace keeps the reply once, so
-            it drops the body, unless the other has been dropped meanwhile. `closed`: a phase ended early, and
-            who counted. `verdict`: what it came to.
+        mindstorm: Id of the mindstorm it belongs to.
+        kind: What it records. `intent`: a member whose answer has effects in the world is about to be asked.
+            `replied`, `abstained`, `cancelled`: the outcome of a turn. `reused`: the mindstorm took a reply
+            that another had stored under the same key (a trace keeps the reply once, without a second body).
+            `closed`: a phase ended early. `verdict`: the verdict.
         key: Key of the turn; "" for `closed` and `verdict`.
-        member: Who was asked; of a phase that was closed, where they are asked in turn, who was it.
+        member: Who was asked. For `closed`: the member whose own turn ended early, or "" for the phase.
         phase: Name of the phase.
         label: What the phase calls its messages.
         round: From 1.
-        body: What was said (JSON), the cause or reason (text), who counted (JSON), the verdict (JSON).
+        body: What was said (JSON), the cause of an abstention or the reason of a cancellation (text), the
+            early end (JSON of `nlsom.journal.Closing`), or the verdict (JSON).
     """
 
     mindstorm: str
@@ -94,10 +94,10 @@ class History:
     """What a trace holds of one mindstorm when it is opened.
 
     Attributes:
-        outcomes: By key.
-        closed: By phase, round and, where members are asked in turn, who was asked: who counted.
-        decided: Whether a verdict is among them.
-        intents: Keys of turns with effects that were begun; those without an outcome may have run.
+        outcomes: Outcomes of turns, by key.
+        closed: Early ends, by phase, round and member ("" for the phase itself).
+        decided: Whether there is a verdict.
+        intents: Keys of turns with effects that were about to begin; those without an outcome may have run.
     """
 
     outcomes: dict[str, Record] = field(default_factory=dict[str, Record])
@@ -106,7 +106,7 @@ class History:
     intents: set[str] = field(default_factory=set[str])
 
     def add(self, record: Record) -> None:
-        """Takes a record in; an outcome replaces one that is not a reply, and never a reply."""
+        """Adds a record. An outcome replaces an earlier one, unless that is a reply."""
         if record.kind in OUTCOMES:
             known = self.outcomes.get(record.key)
             if known is None or known.kind != "replied":
@@ -123,10 +123,9 @@ class Trace(Protocol):
     """An append-only log. One mindstorm is written by one scheduler at a time."""
 
     async def open(self, header: Header) -> History:
-        """Begins a mindstorm, or takes up one that was begun before, and returns what is known of it.
+        """Begins a mindstorm, or resumes one, and returns what is known of it.
 
-        Waits while another scheduler is at work on it, in this process or in another, until that one leaves
-        it.
+        Waits while another scheduler, in this process or another, is at work on it.
 
         Raises:
             TraceError: The trace cannot be read or written.
@@ -134,11 +133,11 @@ class Trace(Protocol):
         ...
 
     async def find(self, keys: Sequence[str]) -> dict[str, Record]:
-        """Replies stored under these keys by any mindstorm of this trace."""
+        """Replies that any mindstorm of this trace has stored under these keys."""
         ...
 
     def append(self, record: Record) -> None:
-        """Appends a record. Never waits; `durable` says when it is safe.
+        """Appends a record. Never waits; `durable` does.
 
         Raises:
             TraceError: The mindstorm is not open, or an earlier record could not be written.
@@ -146,32 +145,32 @@ class Trace(Protocol):
         ...
 
     async def durable(self) -> None:
-        """Waits until all that was appended so far survives the end of this process.
+        """Waits until all records so far would survive the end of this process.
 
         Raises:
-            TraceError: It could not be written. What was durable before is still there.
+            TraceError: They could not be written. What was durable before is still there.
         """
         ...
 
     def leave(self, mindstorm: str) -> None:
-        """Leaves a mindstorm that was opened to whoever opens it next; its records stay."""
+        """Ends the work on a mindstorm, so that others can open it; its records stay."""
         ...
 
     def mindstorms(self) -> AsyncIterator[Header]:
-        """The mindstorms of this trace, in the order they were begun."""
+        """All mindstorms of this trace, in the order in which they began."""
         ...
 
     def records(self, mindstorm: str) -> AsyncIterator[Record]:
-        """The records of a mindstorm, in the order they were appended; reused replies stand in full."""
+        """The records of a mindstorm in order; reused replies appear as `replied`, with their bodies."""
         ...
 
     async def close(self) -> None:
-        """Makes durable what was appended, and lets go of the store."""
+        """Makes all records durable, and closes the store."""
         ...
 
 
 def message_of(record: Record) -> Message:
-    """The message that a stored reply became.
+    """The message made from a stored reply.
 
     Raises:
         TraceError: The reply cannot be read.
@@ -187,7 +186,7 @@ def message_of(record: Record) -> Message:
 
 
 def lines(header: Header, records: Iterable[Record]) -> Iterable[str]:
-    """A mindstorm as JSON lines: its header, then a line a record."""
+    """A mindstorm as lines of JSON: its header, then one line per record."""
     yield header.model_dump_json()
     for record in records:
         text = read_words(record.body)

@@ -1,4 +1,4 @@
-"""A trace in memory: for tests, for replays within a process, and for the shape of the contract."""
+"""A trace in memory: for tests and for replays within a process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MemoryTrace:
         self._claims = Claims(None)
 
     async def open(self, header: Header) -> History:
-        """Begins or takes up a mindstorm; see `Trace.open`."""
+        """Begins or resumes a mindstorm; see `Trace.open`."""
         await self._claims.take(header.mindstorm)
         self._headers.setdefault(header.mindstorm, header)
         self._records.setdefault(header.mindstorm, [])
@@ -41,10 +41,10 @@ class MemoryTrace:
             self._replies.setdefault(record.key, record)
 
     async def durable(self) -> None:
-        """Returns at once: nothing here survives the process."""
+        """Returns at once: nothing here outlives the process."""
 
     def leave(self, mindstorm: str) -> None:
-        """Leaves a mindstorm to others; see `Trace.leave`."""
+        """Ends the work on a mindstorm; see `Trace.leave`."""
         self._claims.let_go(mindstorm)
 
     async def mindstorms(self) -> AsyncIterator[Header]:
@@ -62,4 +62,4 @@ class MemoryTrace:
                 yield record
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Does nothing: there is no store to close."""

@@ -1,4 +1,4 @@
-"""The layout of a trace's file: its tables, its version, and the way from every older version to this one."""
+"""The layout of a trace's file: its tables and rows, its version, and migrations from older versions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import re
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nlsom.errors import TraceError, TraceRefused
+from nlsom.errors import TraceError, TraceRefused, reason_of
 from nlsom.trace.contract import Kind, Record
 
 VERSION = 2
 """Version of the file's layout (`PRAGMA user_version`); the version of keys is `contract.SCHEMA`."""
 
 COLUMNS = "kind, key, member, phase, label, round, body"
+
+_ROWS = 64
+"""Most rows of one INSERT. Smaller numbers are powers of two, so that there are few different statements."""
 
 _TABLES = """
 CREATE TABLE mindstorms (
@@ -36,23 +40,23 @@ CREATE INDEX verdicts ON records (mindstorm, seq) WHERE kind = 'verdict';
 """
 
 MIGRATIONS: Mapping[int, str] = {1: _SINCE_2}
-"""From each older version, what makes the next one of it."""
+"""For each older version, the statements that migrate it to the next."""
 
 
 def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -> sqlite3.Connection:
-    """Opens a trace's file: makes it if it is new, and brings it up to this version if it is older.
+    """Opens a trace's file. Makes it if it is new, and migrates it if it is older.
 
     Args:
         path: The file.
-        read_only: Whether it is only read; an older one is brought up to date all the same.
+        read_only: Whether it is opened for reading only; an older file is migrated all the same.
         synchronous: `NORMAL` or `FULL`.
         patience: Seconds to wait for another process that holds the file locked.
 
     Raises:
-        TraceRefused: There is none, it is no trace, or it was written by a later version.
+        TraceRefused: There is no such file, it is not a trace, or a later version wrote it.
         sqlite3.Error: It cannot be opened.
     """
-    if path.exists() and not path.is_file():  # SQLite would wait for ever for what comes out of a pipe.
+    if path.exists() and not path.is_file():  # SQLite would wait for ever to read from a pipe.
         raise TraceRefused(f"{path}: is no file; give another one")
     if read_only:
         if not path.exists():
@@ -85,14 +89,14 @@ def connect(path: Path, *, read_only: bool, synchronous: str, patience: float) -
 
 def _open(path: Path, mode: str, patience: float) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={mode}"
-    # SQLite makes files beside one that it only reads, unless it is told that nobody writes to it.
+    # Even for reading, SQLite makes files beside the trace, unless it is told that nobody writes to it.
     if mode == "ro" and not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists():
         uri += "&immutable=1"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
 
 
 def _set_wal(connection: sqlite3.Connection, path: Path, patience: float) -> None:
-    """Sets the journal of a new file. SQLite does not wait for a lock here, so we do."""
+    """Sets the journal mode of a new file. SQLite does not wait for a lock here, so this does."""
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
@@ -109,7 +113,7 @@ def _set_wal(connection: sqlite3.Connection, path: Path, patience: float) -> Non
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Makes the tables, or migrates them; in one transaction, and only if no other process was first."""
+    """Makes or migrates the tables in one transaction, unless another process has done so meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -131,7 +135,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:
-    # Not `executescript`: it commits first, and so would let go of the lock.
+    # Not `executescript`, which would commit first and so release the lock.
     for statement in script.split(";"):
         if statement.strip():
             connection.execute(statement)
@@ -144,8 +148,8 @@ def _check(path: Path, version: int) -> None:
 
 
 def explain(path: Path, error: Exception) -> TraceError:
-    """What an error of SQLite means for whoever keeps the trace, and what to do."""
-    told = str(error) or type(error).__name__
+    """An error of SQLite as a `TraceError` that says what it means and what to do."""
+    told = reason_of(error)
     if "full" in told or "disk I/O" in told:
         told = (
             f"it cannot be written ({told}); make room and run the same command again, it goes on from here"
@@ -171,3 +175,23 @@ def to_record(mindstorm: str, row: Sequence[Any]) -> Record:
     """A row of `COLUMNS` as a record."""
     kind: Kind = row[0]
     return Record(mindstorm, kind, row[1].hex(), *row[2:7])
+
+
+def insert(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
+    """Inserts rows (number of the mindstorm, `COLUMNS`, chain), and empties the list.
+
+    Does not use `executemany`, which after each row would wait for the interpreter's lock, and a busy event
+    loop yields that only every 5 ms.
+    """
+    at = 0
+    while at < len(rows):
+        some = rows[at : at + min(_ROWS, 1 << ((len(rows) - at).bit_length() - 1))]
+        connection.execute(_insertion(len(some)), [value for row in some for value in row])
+        at += len(some)
+    rows.clear()
+
+
+@cache
+def _insertion(rows: int) -> str:
+    values = ",".join(["(?,?,?,?,?,?,?,?,?)"] * rows)
+    return f"INSERT INTO records (mindstorm, {COLUMNS}, chain) VALUES {values}"  # noqa: S608

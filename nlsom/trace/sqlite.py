@@ -1,8 +1,7 @@
-"""The trace in SQLite: the store of record.
+"""A trace in an SQLite file.
 
-`synchronous="NORMAL"` survives the end of the process by whatever means; `"FULL"` also a loss of power.
-`durable` waits for the commit that holds all that was appended before. That wait is also the back-pressure:
-without it, a busy event loop may starve the writing thread.
+`durable` waits for the commit of all that was appended before. That wait is also the back-pressure: without
+it, a busy event loop might starve the writing thread.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from nlsom.trace.writer import Writer
 
 
 class SqliteTrace:
-    """An append-only log in an SQLite file, readable by others while it is written."""
+    """An append-only log in an SQLite file, which others can read while it is written."""
 
     def __init__(
         self,
@@ -35,12 +34,13 @@ class SqliteTrace:
         read_only: bool = False,
         patience: float = 10.0,
     ) -> None:
-        """A trace in a file, which is made when the trace is first used.
+        """Makes a trace; its file is made when the trace is first used.
 
         Args:
             path: The file.
-            synchronous: `NORMAL` survives the end of the process, `FULL` also a loss of power.
-            read_only: Whether it is only read.
+            synchronous: With `NORMAL`, durable records survive the end of the process in any way; with
+                `FULL`, also a loss of power.
+            read_only: Whether to open it for reading only.
             patience: Seconds to wait for another process that holds the file locked.
         """
         self.path = Path(path)
@@ -53,7 +53,7 @@ class SqliteTrace:
 
     @property
     def media(self) -> Path:
-        """The folder beside the file where the pictures of its mindstorms are kept."""
+        """The folder beside the file for the pictures of its mindstorms."""
         return Path(f"{self.path}.media")
 
     async def __aenter__(self) -> Self:
@@ -69,7 +69,7 @@ class SqliteTrace:
         await self.close()
 
     async def open(self, header: Header) -> History:
-        """Begins or takes up a mindstorm; see `Trace.open`."""
+        """Begins or resumes a mindstorm; see `Trace.open`."""
 
         def do(connection: sqlite3.Connection) -> History:
             connection.execute(
@@ -89,7 +89,7 @@ class SqliteTrace:
             return history
 
         if self._writer.failed is not None:
-            # A disk that was full, or a lock, may be gone. Of those at work something may be lost: they end.
+            # The cause, such as a full disk, may be gone. Mindstorms under way may lack records, so they end.
             self._lost.update(dict.fromkeys(self._claims.held, self._writer.failed))
             self._writer.begin_again()
         try:
@@ -97,7 +97,7 @@ class SqliteTrace:
         except OSError as error:
             raise explain(self.path, error) from error
         try:
-            # Not waited for: what is told of this mindstorm is committed after this, or together with it.
+            # Need not be committed yet: records of this mindstorm are committed with this or after it.
             return await self._writer.call(do, writes=True, safe=False)
         except BaseException:
             self._claims.let_go(header.mindstorm)
@@ -135,9 +135,9 @@ class SqliteTrace:
         await self._writer.call(_nothing)
 
     def leave(self, mindstorm: str) -> None:
-        """Leaves a mindstorm to others; see `Trace.leave`."""
+        """Ends the work on a mindstorm; see `Trace.leave`."""
         if mindstorm in self._claims:
-            # Only once its records are committed: the next may be another process, which reads them then.
+            # Released only once its records are committed, so that another process can read them.
             left = self._writer.leave(mindstorm)
             left.add_done_callback(partial(self._let_go, mindstorm))
 
@@ -158,12 +158,12 @@ class SqliteTrace:
                 return
 
     async def header(self, mindstorm: str) -> Header | None:
-        """The header of a mindstorm, without what it is `built` of; None if there is none of that id."""
+        """The header of a mindstorm, without `built`; None if the trace does not hold it."""
         rows = await self._rows("SELECT header FROM mindstorms WHERE id = ?", (mindstorm,))
         return read_stored(Header, rows[0][0]) if rows else None
 
     async def latest(self, count: int, *, before: str | None = None) -> list[Header]:
-        """The mindstorms begun last, the last first; only those begun before `before`, if it is given."""
+        """The latest `count` mindstorms, latest first; if `before` is given, those that began before it."""
         where, given = "", ()
         if before is not None:
             where, given = "WHERE number < (SELECT number FROM mindstorms WHERE id = ?)", (before,)
@@ -174,7 +174,7 @@ class SqliteTrace:
         return [read_stored(Header, row[0]) for row in rows]
 
     async def verdict(self, mindstorm: str) -> Record | None:
-        """The verdict of a mindstorm, the last if it was taken up again; None if it came to none."""
+        """The last verdict of a mindstorm; None if it has none."""
         rows = await self._rows(
             f"SELECT {COLUMNS} FROM records"  # noqa: S608
             " WHERE mindstorm = (SELECT number FROM mindstorms WHERE id = ?)"
@@ -194,7 +194,7 @@ class SqliteTrace:
             yield record
 
     async def summaries(self) -> AsyncIterator[Summary]:
-        """The mindstorms at a glance, in the order they were begun."""
+        """Summaries of all mindstorms, in the order in which they began."""
         after = 0
         while True:
             some = await self._writer.call(partial(upkeep.summaries, after=after, limit=500), safe=False)
@@ -205,15 +205,15 @@ class SqliteTrace:
                 return
 
     async def verify(self) -> list[str]:
-        """Follows the hash chain of every mindstorm; returns the ids of those that are damaged."""
+        """Checks the hash chains of all mindstorms; returns the ids of damaged ones."""
         return await self._writer.call(upkeep.verify, safe=False)
 
     async def prune(self, mindstorms: Collection[str]) -> Pruned:
-        """Drops whole mindstorms; replies of theirs that others reuse stay.
+        """Drops whole mindstorms, except for replies that others reuse.
 
         Raises:
-            TraceError: Somebody is at work on one of them, the trace does not hold one of them, or cannot be
-                written; nothing is dropped then.
+            TraceError: One of them is under way or not in the trace, or the trace cannot be written. Nothing
+                is dropped then.
         """
 
         def do(connection: sqlite3.Connection) -> Pruned:
@@ -232,14 +232,14 @@ class SqliteTrace:
                 self._claims.let_go(one)
 
     async def digests(self) -> frozenset[str]:
-        """SHA-256 (hex) of all pictures and files that its mindstorms speak of, and maybe others."""
+        """SHA-256 (hex) of all pictures and files that its mindstorms refer to, and perhaps of others."""
         return await self._writer.call(upkeep.digests, safe=False)
 
     async def close(self) -> None:
         """Commits what is left, ends the thread and closes the file.
 
         Raises:
-            TraceError: Something that was appended could not be written.
+            TraceError: Some records could not be written.
         """
         await self._writer.close()
         self._claims.close()
@@ -250,7 +250,7 @@ class SqliteTrace:
         self._lost.pop(mindstorm, None)
         self._claims.let_go(mindstorm)
         if not left.cancelled():
-            left.exception()  # Told to whoever waits for durability.
+            left.exception()  # Marks it as seen; `durable` raises it.
 
     def _read(self, connection: sqlite3.Connection, mindstorm: str, number: int) -> Iterator[Record]:
         rows = connection.execute(
@@ -279,4 +279,4 @@ class SqliteTrace:
 
 
 def _nothing(_: sqlite3.Connection) -> None:
-    """What is done by whoever only waits."""
+    """A call that only waits for what was appended before."""

@@ -12,10 +12,10 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def read_stored(kind: type[T], body: str | bytes) -> T:
-    """What was stored as JSON.
+    """Reads a value stored as JSON.
 
     Raises:
-        TraceError: It is none any more: somebody else wrote into the trace.
+        TraceError: It is damaged: something else than nlsom has written into the trace.
     """
     try:
         return kind.model_validate_json(body)
@@ -24,10 +24,10 @@ def read_stored(kind: type[T], body: str | bytes) -> T:
 
 
 def read_words(body: bytes) -> str:
-    """What was stored as plain text, such as a cause.
+    """Reads what was stored as plain text, such as a cause.
 
     Raises:
-        TraceError: It is none any more.
+        TraceError: It is damaged.
     """
     try:
         return body.decode()
@@ -36,7 +36,7 @@ def read_words(body: bytes) -> str:
 
 
 def damaged(what: str) -> TraceError:
-    """The error for something in a trace that was not written by nlsom."""
+    """The error for something in a trace that nlsom cannot have written."""
     return TraceError(
         f"the trace holds {what} that cannot be read; `nlsom traces verify FILE` says which mindstorms are "
         "damaged"

@@ -1,4 +1,4 @@
-"""What is done with a trace beside writing it: looking over it, finding damage, dropping mindstorms."""
+"""Upkeep of a trace's file: summaries, finding damage, dropping mindstorms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nlsom.trace.stored import read_stored
 _DIGEST = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 KEPT = 0
-"""Number of the mindstorm that has no header: replies of dropped mindstorms that others still reuse."""
+"""The number under which replies of dropped mindstorms stay that others reuse; no mindstorm has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class Summary:
     """A mindstorm at a glance.
 
     Attributes:
-        header: What it is.
+        header: Its header.
         replied: Replies, its own and reused ones.
         abstained: Turns that were not answered.
-        verdict: Its last verdict (JSON); None while it has none.
+        verdict: Its last verdict (JSON); None if it has none.
     """
 
     header: Header
@@ -45,7 +45,7 @@ class Pruned:
     Attributes:
         mindstorms: How many mindstorms.
         records: How many of their records.
-        kept: Replies of theirs that stay, since other mindstorms reuse them.
+        kept: How many of their replies stay because other mindstorms reuse them.
     """
 
     mindstorms: int
@@ -54,7 +54,7 @@ class Pruned:
 
 
 def summaries(connection: sqlite3.Connection, after: int, limit: int) -> list[tuple[int, Summary]]:
-    """The mindstorms whose number is above `after`, in the order they were begun."""
+    """Summaries of mindstorms with numbers above `after`, in the order in which they began."""
     rows = connection.execute(
         "SELECT number, header,"
         " (SELECT count(*) FROM records WHERE mindstorm = number AND kind IN ('replied', 'reused')),"
@@ -67,10 +67,9 @@ def summaries(connection: sqlite3.Connection, after: int, limit: int) -> list[tu
 
 
 def verify(connection: sqlite3.Connection) -> list[str]:
-    """Follows the hash chain of every mindstorm; returns the ids of those that are damaged.
+    """Checks the hash chains of all mindstorms; returns the ids of damaged ones.
 
-    A reply that is reused, and gone or damaged where it was kept, counts against the mindstorm that it is
-    missing from.
+    A mindstorm that reuses a reply is damaged if that reply is gone or damaged.
     """
     damaged: list[str] = []
     headers = connection.execute("SELECT number, id FROM mindstorms ORDER BY number").fetchall()
@@ -92,10 +91,10 @@ def verify(connection: sqlite3.Connection) -> list[str]:
 
 
 def prune(connection: sqlite3.Connection, mindstorms: Collection[str]) -> Pruned:
-    """Drops whole mindstorms. Replies that other mindstorms reuse stay, under no mindstorm's name.
+    """Drops whole mindstorms. Replies that other mindstorms reuse stay, under the number `KEPT`.
 
     Raises:
-        TraceError: The trace does not hold one of them; nothing is dropped then.
+        TraceError: The trace does not hold one of them. Nothing is dropped then.
     """
     numbers: dict[int, str] = {}
     for mindstorm in mindstorms:
@@ -117,7 +116,7 @@ def prune(connection: sqlite3.Connection, mindstorms: Collection[str]) -> Pruned
         chain = link(first_link(""), to_record("", row))
         connection.execute("UPDATE records SET mindstorm = ?, chain = ? WHERE seq = ?", (KEPT, chain, seq))
     gone = connection.execute("DELETE FROM records WHERE mindstorm IN (SELECT number FROM dropped)").rowcount
-    # What was kept for a mindstorm that is dropped now too.
+    # Replies that were kept only for mindstorms which are dropped now.
     gone += connection.execute(
         "DELETE FROM records WHERE mindstorm = ? AND key NOT IN"
         " (SELECT key FROM records WHERE kind = 'reused')",
@@ -131,7 +130,7 @@ def prune(connection: sqlite3.Connection, mindstorms: Collection[str]) -> Pruned
 
 
 def digests(connection: sqlite3.Connection) -> frozenset[str]:
-    """Whatever looks like a SHA-256 in the headers and records: all pictures and files are among it."""
+    """Everything that looks like a SHA-256 in headers and records, which includes all pictures and files."""
     rows = connection.execute(
         "SELECT CAST(header AS BLOB) FROM mindstorms UNION ALL"
         " SELECT body FROM records WHERE instr(body, CAST('\"sha256\"' AS BLOB))"
@@ -140,10 +139,10 @@ def digests(connection: sqlite3.Connection) -> frozenset[str]:
 
 
 def compact(path: Path) -> None:
-    """Gives the room of what was dropped back to the disk; needs as much again meanwhile.
+    """Returns the space of dropped records to the disk; needs as much space again while it runs.
 
     Raises:
-        TraceError: The file is locked, or there is no room.
+        TraceError: The file is locked, or there is not enough space.
     """
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -153,7 +152,7 @@ def compact(path: Path) -> None:
 
 
 def _kept(connection: sqlite3.Connection) -> Iterator[tuple[bytes, bool]]:
-    """The replies that stand under no mindstorm, and whether each is whole."""
+    """The replies under the number `KEPT`, and whether each is undamaged."""
     rows = connection.execute(
         f"SELECT {COLUMNS}, chain FROM records WHERE mindstorm = ?",  # noqa: S608
         (KEPT,),

@@ -1,7 +1,7 @@
 """The thread that owns the connection to a trace's file.
 
-It takes whatever has piled up while it was busy into one transaction, so many outcomes share one commit, and
-an outcome waits for no other: the first one that comes is written at once.
+Whatever has gathered while it was busy goes into one transaction. So many records share one commit, and yet
+no record has to wait for others.
 """
 
 from __future__ import annotations
@@ -11,24 +11,22 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from functools import cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from nlsom.errors import TraceError
 from nlsom.trace.chain import first_link, link
 from nlsom.trace.contract import PAUSE, Record
-from nlsom.trace.schema import COLUMNS, to_row
+from nlsom.trace.schema import insert, to_row
 
 T = TypeVar("T")
 
-_BATCH = 4096
-_ROWS = 64
-_ASKED = 500
+_BATCH = 4096  # items of one transaction, about
+_ASKED = 500  # keys of one query
 
 
 class _Call:
-    """Something for the thread to do, and the future that waits for it."""
+    """Something for the thread to do, with a future for what it returns."""
 
     __slots__ = ("answer", "do", "loop", "safe", "writes")
 
@@ -42,7 +40,7 @@ _Answer = tuple[_Call, Any]
 
 
 def _settle(answers: Sequence[_Answer]) -> None:
-    """Answers calls, with an error where the value is one; wakes each event loop once for all of them."""
+    """Sets the results of calls, or errors; wakes each event loop only once for all of them."""
 
     def deliver(some: Sequence[_Answer]) -> None:
         for call, value in some:
@@ -54,7 +52,7 @@ def _settle(answers: Sequence[_Answer]) -> None:
                 call.answer.set_result(value)
 
     for loop in {call.loop for call, _ in answers}:
-        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+        with suppress(RuntimeError):  # The loop is closed, so nobody waits.
             loop.call_soon_threadsafe(deliver, [one for one in answers if one[0].loop is loop])
 
 
@@ -62,16 +60,21 @@ _Item = Record | _Call | None
 
 
 class Writer:
-    """Appends records, and does what else there is to do with the file, in the order it is told."""
+    """Appends records and runs other work on the file, in the order in which it is given them.
+
+    Attributes:
+        failed: Why nothing more can be written; None while all is well.
+        closed: Whether it has been closed.
+    """
 
     def __init__(
         self, connect: Callable[[], sqlite3.Connection], explain: Callable[[Exception], TraceError]
     ) -> None:
-        """A writer whose thread begins with the first call.
+        """Makes a writer; its thread starts with the first call.
 
         Args:
             connect: Opens the file.
-            explain: Makes an error for people of what SQLite raises.
+            explain: Turns an error of SQLite into a `TraceError`.
         """
         self._connect, self._explain = connect, explain
         self._queue: SimpleQueue[list[_Item]] = SimpleQueue()
@@ -89,14 +92,14 @@ class Writer:
         """Appends a record to a mindstorm that the file holds.
 
         Raises:
-            TraceError: An earlier one could not be written.
+            TraceError: An earlier record could not be written.
         """
         if self.failed is not None:
             raise self.failed
         self._tell(record)
 
     def leave(self, mindstorm: str) -> asyncio.Future[None]:
-        """Forgets where the chain of a mindstorm ends; done once its records are committed."""
+        """Forgets the end of a mindstorm's chain; the future is done once its records are committed."""
 
         def do(_: sqlite3.Connection) -> None:
             self._ends.pop(mindstorm, None)
@@ -106,25 +109,25 @@ class Writer:
         return call.answer
 
     def forget(self) -> None:
-        """Forgets where chains end. Only to be called by the thread: from within what `call` does."""
+        """Forgets the ends of all chains. To be called only from the thread, inside a `call`."""
         self._ends.clear()
 
     async def call(
         self, do: Callable[[sqlite3.Connection], T], *, writes: bool = False, safe: bool = True
     ) -> T:
-        """Has the thread do something, after all that it was told before.
+        """Runs something on the thread, after everything that came before, and returns its result.
 
         Args:
-            do: What; a `TraceError` that it raises has to come before anything is written.
+            do: What to run. It may raise a `TraceError` only before it writes anything.
             writes: Whether it changes the file.
-            safe: Whether to wait until what was told before, and this, is committed.
+            safe: Whether to wait until this, and all that came before, is committed.
 
         Raises:
-            TraceError: What `do` raises; or the file cannot be opened, read or written, or was closed.
+            TraceError: Raised by `do`; or the file cannot be opened, read or written, or was closed.
         """
         if self.failed is not None:
             raise self.failed
-        if self.closed:  # Else whoever comes late would open the file again, and nobody would close it.
+        if self.closed:  # A late call would open the file again, and nobody would close it.
             raise TraceError("the trace is closed")
         self._start()
         call = _Call(do, writes=writes, safe=safe)
@@ -132,10 +135,10 @@ class Writer:
         return await call.answer
 
     def begin_again(self) -> None:
-        """Opens the file anew, after a failure that may have passed; what was told meanwhile is lost."""
+        """Opens the file again after a failure that may have passed; records in between are lost."""
         if self.closed:
             return
-        self._queue.put([*self._ready, None])  # The thread that failed refuses these, and ends.
+        self._queue.put([*self._ready, None])  # The failed thread refuses these, and ends.
         self._queue, self._ready, self._thread = SimpleQueue(), [], None
         self._ends, self._version, self.failed = {}, 0, None
         self._start()
@@ -168,10 +171,10 @@ class Writer:
             self._timer = loop.call_later(PAUSE, self._hand_over)
 
     def _hand_over(self) -> None:
-        """Hands the thread all that was told: at once if somebody waits, else after a pause.
+        """Gives the thread everything that has gathered. Runs at once if somebody waits, else after a pause.
 
-        Woken for each item, in the midst of the loop's work, it would fight the loop for the interpreter's
-        lock.
+        A thread woken for each item, in the middle of the loop's work, would compete with the loop for the
+        interpreter's lock.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -184,7 +187,7 @@ class Writer:
         try:
             connection = self._connect()
         except Exception as error:  # noqa: BLE001
-            # Whatever it is: if this thread ended without a word, they would wait for ever.
+            # Whatever it is, callers have to hear of it, or they would wait for ever.
             self.failed = self._explained(error)
             self._refuse(queue, self.failed)
             return
@@ -203,7 +206,7 @@ class Writer:
                     return
 
     def _take(self, queue: SimpleQueue[list[_Item]]) -> list[_Item]:
-        """Waits for something, and takes all that is there."""
+        """Waits for items, and takes all that have gathered."""
         batch = queue.get()
         while len(batch) < _BATCH and not queue.empty():
             batch += queue.get()
@@ -228,13 +231,13 @@ class Writer:
                     self._ends[item.mindstorm] = number, chain
                     rows.append((number, *to_row(item), chain))
                 elif isinstance(item, _Call):
-                    _insert(connection, rows)
+                    insert(connection, rows)
                     try:
                         value = item.do(connection)
-                    except TraceError as error:  # Raised before anything was written: hurts nobody else.
-                        value = error
+                    except TraceError as error:
+                        value = error  # Raised before anything was written, so it concerns only this call.
                     (once_safe if item.safe else at_once).append((item, value))
-            _insert(connection, rows)
+            insert(connection, rows)
             if at_once:
                 _settle(at_once)
             connection.execute("COMMIT")
@@ -250,7 +253,7 @@ class Writer:
             return
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version:  # Another process wrote: what ends where is to be looked up again.
+        if version != self._version:  # Another process wrote: the ends of chains have to be looked up again.
             self._version = version
             self._ends.clear()
 
@@ -258,7 +261,7 @@ class Writer:
         return error if isinstance(error, TraceError) else self._explain(error)
 
     def _refuse(self, queue: SimpleQueue[list[_Item]], error: TraceError) -> None:
-        """Answers everybody with the error until the writer is closed."""
+        """Fails all calls with the error until the writer is closed."""
         ended = False
         while not ended:
             batch = self._take(queue)
@@ -266,22 +269,8 @@ class Writer:
             _settle([(item, error) for item in batch if isinstance(item, _Call)])
 
 
-def _insert(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
-    """Inserts rows, and empties the list.
-
-    Not by `executemany`: after each row it would wait for the interpreter's lock, which a busy event loop
-    gives away every 5 ms.
-    """
-    at = 0
-    while at < len(rows):
-        some = rows[at : at + min(_ROWS, 1 << ((len(rows) - at).bit_length() - 1))]
-        connection.execute(_insertion(len(some)), [value for row in some for value in row])
-        at += len(some)
-    rows.clear()
-
-
 def _gone(connection: sqlite3.Connection, batch: Sequence[_Item]) -> set[str]:
-    """Of the replies that are reused in this batch, those that were dropped since they were found."""
+    """Keys of replies reused in this batch that have been dropped since they were found."""
     records = [item for item in batch if isinstance(item, Record)]
     keys = {record.key for record in records if record.kind == "reused"}
     if not keys:
@@ -296,12 +285,6 @@ def _gone(connection: sqlite3.Connection, batch: Sequence[_Item]) -> set[str]:
         )
         keys.difference_update(key.hex() for (key,) in rows)
     return keys
-
-
-@cache
-def _insertion(rows: int) -> str:
-    values = ",".join(["(?,?,?,?,?,?,?,?,?)"] * rows)
-    return f"INSERT INTO records (mindstorm, {COLUMNS}, chain) VALUES {values}"  # noqa: S608
 
 
 def _end(connection: sqlite3.Connection, mindstorm: str) -> tuple[int, bytes]:

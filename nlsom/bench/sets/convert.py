@@ -178,8 +178,10 @@ def _pictures(row: Row, picture: str, find: Pictures) -> tuple[str | bytes, ...]
                 raise UsageError(f"{row.where}: no picture's file name from {each!r}: {fault}") from None
     if not names:
         wanted = " or ".join(repr(each.lstrip("@")) for each in picture.split("|"))
-        known = ", ".join(map(str, row.record))
-        raise UsageError(f"{row.where}: no field {wanted} with the picture (there are: {known})")
+        known = ", ".join(str(name) for name in row.record if row.has(name))
+        raise UsageError(
+            f"{row.where}: nothing in {wanted}, where the picture should be (filled are: {known})"
+        )
     return (find(*names),)
 
 

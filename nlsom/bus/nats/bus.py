@@ -1,4 +1,4 @@
-"""`NatsBus`: hosting and asking over one connection."""
+"""`NatsBus`: hosts and asks agents over one connection."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Self
 
 from nlsom.agent import Agent
 from nlsom.bus.memory import MemoryBus
-from nlsom.bus.nats.caller import Calling
+from nlsom.bus.nats.caller import Caller
 from nlsom.bus.nats.link import Link, token
 from nlsom.bus.nats.objects import Objects
-from nlsom.bus.nats.worker import Hosting
+from nlsom.bus.nats.worker import Host
 from nlsom.errors import BusClosed, Unavailable
 from nlsom.event import Event
 from nlsom.media import MediaStore
@@ -28,7 +28,7 @@ _DAY = 86_400.0
 
 
 class NatsBus:
-    """A bus over NATS: members are hosted by any process on it, and asked from any other.
+    """A bus over NATS: any process on it can host members, and any other can ask them.
 
     Use it as an async context manager. Events stay in the process of the scheduler that publishes them.
 
@@ -48,17 +48,17 @@ class NatsBus:
         silence: float = 10.0,
         patience: float = 5.0,
     ) -> None:
-        """A bus, not yet connected.
+        """Makes a bus; entering it connects.
 
         Args:
-            url: Of a NATS server, or several by commas; see `nlsom.bus.nats.login.login`.
-            society: Name of the society; members of other societies are on other subjects.
-            digest: What the members of the society are (`Society.cast`); workers have to have the same.
-            media: Where pictures that turns refer to are kept on a worker.
-            beat: Seconds between two checks of what is in flight.
-            silence: Seconds after which a worker, or a caller, that says nothing is given up. NATS says at
-                once when a process is gone; this is for those that hang or are cut off.
-            patience: Seconds to wait for a connection, and for somebody to take over from a lost worker.
+            url: URL of a NATS server, or several separated by commas; see `nlsom.bus.nats.login.login`.
+            society: Name of the society; each society has its own subjects.
+            digest: Digest of the society's members (`Society.cast`), which has to be the workers' too.
+            media: Where a worker keeps the pictures that turns refer to.
+            beat: Seconds between checks of the turns in flight.
+            silence: Seconds without a word after which a worker or a caller is given up. NATS itself tells
+                at once when a process ends; this is for processes that hang or are cut off.
+            patience: Seconds to wait for a connection, and for another worker to replace a lost one.
         """
         self.id = f"{token(socket.gethostname())[:20]}-{os.getpid()}-{secrets.token_hex(3)}"
         self._beat, self._silence = beat, silence
@@ -67,7 +67,7 @@ class NatsBus:
         self._digest, self._patience = digest, patience
         self._media = media or MediaStore()
         self._events = MemoryBus()
-        self._parts: tuple[Calling, Hosting, Objects] | None = None
+        self._parts: tuple[Caller, Host, Objects] | None = None
         self._beating: asyncio.Task[None] | None = None
         self._lost = asyncio.Event()
         self._why = ""
@@ -76,7 +76,7 @@ class NatsBus:
     async def __aenter__(self) -> Self:
         await self._link.open()
         objects = Objects(self._link.client, "nlsom", 7 * _DAY)
-        calling = Calling(
+        caller = Caller(
             self._link,
             objects,
             id=self.id,
@@ -84,43 +84,41 @@ class NatsBus:
             society=self._digest,
             patience=self._patience,
         )
-        hosting = Hosting(
-            self._link, objects, self._media, id=self.id, space=self._space, society=self._digest
-        )
-        await calling.open()
-        self._parts = calling, hosting, objects
-        self._link.back += [calling.back, hosting.back]
-        self._link.gone += [self._give_up, calling.fail]
-        self._beating = self._link.do(self._keep_beating(calling, hosting))
+        host = Host(self._link, objects, self._media, id=self.id, space=self._space, society=self._digest)
+        await caller.open()
+        self._parts = caller, host, objects
+        self._link.back += [caller.back, host.back]
+        self._link.gone += [self._give_up, caller.fail]
+        self._beating = self._link.do(self._keep_beating(caller, host))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def host(self, address: str, agent: Agent, *, limit: int | None = None) -> None:
-        """Answers for `address` with `agent`; see `Bus.host`. Other processes may host it too."""
-        _, hosting, _ = self._open()
-        await hosting.host(address, agent, limit)
+        """Hosts an agent at an address; see `Bus.host`. Other processes may host it too."""
+        _, host, _ = self._open()
+        await host.host(address, agent, limit)
 
     async def request(self, turn: Turn, *, to: str, deadline: float | None = None) -> Said | None:
-        """Asks the agent at `to`; see `Bus.request`.
+        """Asks the agent at an address; see `Bus.request`.
 
         Raises:
             WorkerLost: The worker is gone, and no other hosts the member.
-            WorkerRefused: The worker's society, agent or version is another.
-            Unavailable: A picture cannot be carried there.
+            WorkerRefused: The worker's society, agent or version is different.
+            Unavailable: A picture cannot be sent there.
         """
-        calling, _, _ = self._open()
-        return await calling.request(turn, to, deadline)
+        caller, _, _ = self._open()
+        return await caller.request(turn, to, deadline)
 
     async def describe(self, addresses: Sequence[str]) -> list[str]:
         """The identities of the agents at these addresses; see `Bus.describe`.
 
         Raises:
-            WorkerRefused: A worker's society or version is another, or workers host different agents.
+            WorkerRefused: A worker's society or version is different, or workers host different agents.
         """
-        calling, _, _ = self._open()
-        return await calling.describe(addresses)
+        caller, _, _ = self._open()
+        return await caller.roster.describe(addresses)
 
     @property
     def observed(self) -> bool:
@@ -128,7 +126,7 @@ class NatsBus:
         return self._events.observed
 
     def publish(self, event: Event) -> None:
-        """Hands an event to all in this process who listen; see `Bus.publish`."""
+        """Passes an event to all listeners in this process; see `Bus.publish`."""
         self._events.publish(event)
 
     def listen(
@@ -138,15 +136,15 @@ class NatsBus:
         return self._events.listen(mindstorm, backlog=backlog)
 
     async def leave(self, seconds: float) -> None:
-        """Takes no more turns, and lets those under way end for so many seconds."""
-        _, hosting, _ = self._open()
-        await hosting.leave(seconds)
+        """Takes no more turns, and waits up to `seconds` for those under way."""
+        _, host, _ = self._open()
+        await host.leave(seconds)
 
     async def gone(self) -> None:
-        """Waits until the bus is given up: its server is gone, or it failed itself.
+        """Waits until the bus fails: its server is gone, or it had an error of its own.
 
         Raises:
-            BusClosed: Then.
+            BusClosed: Always, at that time.
         """
         await self._lost.wait()
         raise BusClosed(f"{self._why}; see to it, then start this again")
@@ -161,13 +159,13 @@ class NatsBus:
             self._beating.cancel()
             await asyncio.gather(self._beating, return_exceptions=True)
         if self._parts is not None:
-            calling, hosting, objects = self._parts
-            await calling.close("the bus was closed")
-            await hosting.close()
+            caller, host, objects = self._parts
+            await caller.close("the bus was closed")
+            await host.close()
             await objects.close()
         await self._link.close()
 
-    def _open(self) -> tuple[Calling, Hosting, Objects]:
+    def _open(self) -> tuple[Caller, Host, Objects]:
         if self._lost.is_set() and not self._closed:
             raise BusClosed(self._why)
         if self._closed or self._parts is None or self._link.client.is_closed:
@@ -178,19 +176,19 @@ class NatsBus:
         self._why = self._why or reason
         self._lost.set()
 
-    async def _keep_beating(self, calling: Calling, hosting: Hosting) -> None:
+    async def _keep_beating(self, caller: Caller, host: Host) -> None:
         loop = asyncio.get_running_loop()
         while True:
             before = loop.time()
             await asyncio.sleep(self._beat)
             now = loop.time()
             if now - before > 2 * self._beat + 0.5:
-                # We were held up ourselves: what others said in the meantime is still unread.
-                calling.back()
+                # This process was held up itself: what others said in the meantime is still unread.
+                caller.back()
                 continue
             if self._link.up:
                 try:
-                    await calling.beat(now, self._silence, self._beat)
+                    await caller.beat(now, self._silence, self._beat)
                 except Unavailable as error:
                     _LOG.warning("turns in flight are asked after later: %s", error)
-                hosting.beat(now, self._silence)
+                host.beat(now, self._silence)

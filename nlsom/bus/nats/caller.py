@@ -1,8 +1,8 @@
-"""The side of the bus that asks: finds workers, sends turns, and sees to it that each gets its outcome.
+"""The caller's side of the bus: finds workers, sends turns, and makes sure that each gets an outcome.
 
-A turn is sent to the worker with the fewest of our turns in flight. Each second those in flight are checked:
-a worker that does not know a turn gets it again; one that is gone, as NATS says at once, or silent for too
-long, loses its turns to another. The first outcome of a turn is the one that counts.
+A turn goes to the worker with the fewest of this caller's turns in flight. Turns in flight are checked every
+second. A worker that does not know a turn gets it again; the turns of a worker that is gone, or silent for
+too long, go to another. The first outcome of a turn counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from nlsom.bus.nats.link import Link, Sender
+from nlsom.bus.nats.link import Chores, Link, Sender
 from nlsom.bus.nats.objects import Objects
 from nlsom.bus.nats.packer import Row
 from nlsom.bus.nats.roster import Asked, Roster, Worker
@@ -25,11 +25,13 @@ from nlsom.message import Said
 from nlsom.turn import Turn
 
 _INLINE = 128 * 1024
+"""Bytes of blobs up to which they travel within a message; more become an object."""
 _NEEDS = 5
+"""How often a worker may ask again for blobs of one turn."""
 
 
-class Calling:
-    """The turns that this process asked others to answer."""
+class Caller:
+    """The turns that this process has sent to workers."""
 
     def __init__(
         self, link: Link, objects: Objects, *, id: str, space: str, society: str, patience: float
@@ -39,12 +41,12 @@ class Calling:
         self._space, self._patience = space, patience
         self._numbers = itertools.count(1)
         self._asked: dict[int, Asked] = {}
-        self._roster = Roster(link, id=id, space=space, society=society)
-        self._chores: set[asyncio.Task[None]] = set()
+        self.roster = Roster(link, id=id, space=space, society=society)
+        self._chores = Chores(link)
         self._sender: Sender | None = None
 
     async def open(self) -> None:
-        """Begins to listen for outcomes, and for workers that come and go."""
+        """Subscribes to outcomes, and to workers that come and go."""
         self._sender = Sender(self._link, self._flush)
         await self._link.subscribe(f"{self._inbox}.*", self._take)
         await self._link.subscribe(f"{self._space}.here", self._take)
@@ -58,7 +60,7 @@ class Calling:
             for ref in files_of(turn):
                 if not self._objects.has(ref):
                     await self._objects.put(ref.sha256, await turn.media.read(ref))
-            self._give(asked, self._roster.choose(asked) or await self._find(asked))
+            self._give(asked, self.roster.choose(asked) or await self._find(asked))
             if deadline is None:
                 return await asked.answer
             try:
@@ -74,13 +76,9 @@ class Calling:
                 self._ring()
             asked.answer.cancel()
 
-    async def describe(self, addresses: Sequence[str]) -> list[str]:
-        """The identities of the agents at addresses; see `Bus.describe`."""
-        return await self._roster.describe(addresses)
-
     async def beat(self, now: float, silence: float, beat: float) -> None:
-        """Asks after what is in flight, and gives up workers that were silent for so many seconds."""
-        for worker in list(self._roster.workers.values()):
+        """Asks about turns sent over `beat` seconds ago; gives up workers silent for `silence` seconds."""
+        for worker in list(self.roster.workers.values()):
             if not worker.flying:
                 worker.heard = now
             elif now - worker.heard > silence:
@@ -91,36 +89,31 @@ class Calling:
                 await self._link.send(self._to(worker), told, f"{self._inbox}.{worker.id}")
 
     def back(self) -> None:
-        """NATS is back: nobody could be heard meanwhile."""
+        """NATS is back: no worker could be heard in the meantime."""
         now = asyncio.get_running_loop().time()
-        for worker in self._roster.workers.values():
+        for worker in self.roster.workers.values():
             worker.heard = now
 
     async def close(self, reason: str) -> None:
-        """Tells all who wait that the bus is closed, and workers to stop."""
-        for asked in list(self._asked.values()):
-            if not asked.answer.done():
-                asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
-                asked.answer.exception()  # Told to whoever waits; nobody may.
-        chores = list(self._chores)
-        for task in chores:
-            task.cancel()
-        await asyncio.gather(*chores, return_exceptions=True)
-        await self._roster.close()
-        for worker in self._roster.workers.values():
+        """Fails all waiting requests with `BusClosed`, and tells workers to cancel their turns."""
+        self.fail(reason)
+        await self._chores.close()
+        await self.roster.close()
+        for worker in self.roster.workers.values():
             worker.out.clear()
             worker.cancels += worker.flying
             worker.flying.clear()
         if self._sender is not None:
             if not self._link.up:
-                self._roster.workers.clear()
+                self.roster.workers.clear()
             await self._sender.close()
 
     def fail(self, reason: str) -> None:
-        """The bus is given up: all who wait are told."""
+        """Fails all waiting requests with `BusClosed`."""
         for asked in list(self._asked.values()):
             if not asked.answer.done():
                 asked.answer.set_exception(BusClosed(f"{reason} while {asked.to!r} was asked"))
+                asked.answer.exception()  # Marks it as seen: there may be nobody who waits.
 
     def _to(self, worker: Worker) -> str:
         return f"{self._space}.w.{worker.id}"
@@ -129,18 +122,13 @@ class Calling:
         assert self._sender is not None
         self._sender.ring()
 
-    def _do(self, work: Any) -> None:
-        task = self._link.do(work)
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
-
-    # Where turns go.
+    # Where turns go
 
     async def _find(self, asked: Asked) -> Worker:
-        await self._roster.look({asked.to})
-        worker = self._roster.choose(asked)
+        await self.roster.look({asked.to})
+        worker = self.roster.choose(asked)
         if worker is None:
-            raise self._roster.unknown(asked.to)
+            raise self.roster.unknown(asked.to)
         return worker
 
     def _give(self, asked: Asked, worker: Worker) -> None:
@@ -153,14 +141,14 @@ class Calling:
         self._ring()
 
     async def _again(self, asked: Asked) -> None:
-        """Asks elsewhere; a worker that was lost may also come back, or another take its place."""
+        """Finds another worker for a turn; waits a while, since one may come back or replace a lost one."""
         until = asyncio.get_running_loop().time() + self._patience
         while asked.number in self._asked and not asked.answer.done():
-            worker = self._roster.choose(asked)
+            worker = self.roster.choose(asked)
             if worker is not None:
                 self._give(asked, worker)
                 return
-            if asked.refusals and self._roster.hosting(asked.to):
+            if asked.refusals and self.roster.hosting(asked.to):
                 self._settle(asked, error=WorkerRefused("; ".join(asked.refusals.values())))
                 return
             if self._link.up and asyncio.get_running_loop().time() > until:
@@ -169,7 +157,7 @@ class Calling:
                 return
             if self._link.up:
                 try:
-                    await self._roster.look({asked.to})
+                    await self.roster.look({asked.to})
                 except NlsomError as error:
                     self._settle(asked, error=error)
                     return
@@ -177,35 +165,35 @@ class Calling:
 
     def _lost(self, worker: Worker) -> None:
         """Gives a worker up: its turns go elsewhere."""
-        self._roster.forget(worker)
+        self.roster.forget(worker)
         flying, worker.flying = worker.flying, {}
         worker.out.clear()
         if flying:
-            # In case it is only cut off, and comes back to turns that nobody waits for.
+            # In case it is only cut off: it should not go on with turns that nobody waits for.
             told = to_json({"t": "cancel", "from": self.id, "turns": list(flying)})
-            self._do(self._try_send(worker, told, ()))
+            self._chores.do(self._try_send(worker, told, ()))
         for asked in flying.values():
             asked.worker = None
-            self._do(self._again(asked))
+            self._chores.do(self._again(asked))
 
-    # What comes back.
+    # What comes back
 
     async def _take(self, message: Any) -> None:
         where = message.subject.rpartition(".")[2]
-        if message.headers and message.headers.get("Status") == "503":  # NATS: nobody listens there.
+        if message.headers and message.headers.get("Status") == "503":  # NATS: no subscriber there.
             if where == "who":
-                self._roster.nobody()
-            elif (worker := self._roster.workers.get(where)) is not None:
+                self.roster.nobody()
+            elif (worker := self.roster.workers.get(where)) is not None:
                 self._lost(worker)
             return
         try:
             told = read(message.data)
         except ValueError:
-            return  # Somebody else's message on our subject; whoever waits is found by the next check.
+            return  # Not a message of nlsom. If it was meant to be an outcome, the next check finds out.
         if told["t"] == "here":
-            self._roster.meet(told)
+            self.roster.meet(told)
             return
-        worker = self._roster.workers.get(told["worker"])
+        worker = self.roster.workers.get(told["worker"])
         if worker is not None:
             worker.heard = asyncio.get_running_loop().time()
         if told["t"] == "done":
@@ -215,16 +203,16 @@ class Calling:
             if told.get("closed"):
                 self._lost(worker)
             else:
-                self._roster.retire(worker)
+                self.roster.retire(worker)
         elif told["t"] == "state" and worker is not None:
             for number in told["unknown"]:
                 if (asked := worker.flying.pop(number, None)) is not None:
-                    self._do(self._again(asked))
+                    self._chores.do(self._again(asked))
 
     def _outcome(self, worker: Worker | None, number: int, kind: str, body: Any) -> None:
         asked = self._asked.get(number)
         if asked is None or asked.answer.done():
-            return  # Another worker was first, or nobody waits any more.
+            return  # Another worker answered first, or nobody waits any more.
         if kind == "said":
             try:
                 self._settle(asked, said=None if body is None else Said.model_validate(body))
@@ -234,8 +222,8 @@ class Calling:
             self._settle(asked, error=raised(*body))
         elif worker is None or worker.flying.pop(number, None) is None:
             return
-        elif kind == "object":  # In flight no more: it is not asked after while it is fetched.
-            self._do(self._fetch(asked, body))
+        elif kind == "object":  # No longer in flight, so it is not checked on while it is fetched.
+            self._chores.do(self._fetch(asked, body))
         elif kind == "need":
             asked.needs += 1
             if asked.needs > _NEEDS:
@@ -246,7 +234,7 @@ class Calling:
             self._give(asked, worker)
         else:  # refused, absent
             asked.refusals[worker.id] = body or f"worker {worker.id!r} does not host {asked.to!r} any more"
-            self._do(self._again(asked))
+            self._chores.do(self._again(asked))
 
     async def _fetch(self, asked: Asked, digest: str) -> None:
         try:
@@ -264,10 +252,10 @@ class Calling:
         else:
             asked.answer.set_exception(error)
 
-    # The way out.
+    # Sending
 
     async def _flush(self) -> None:
-        for worker in list(self._roster.workers.values()):
+        for worker in list(self.roster.workers.values()):
             if worker.cancels:
                 numbers, worker.cancels = worker.cancels, []
                 told = to_json({"t": "cancel", "from": self.id, "turns": numbers})
@@ -307,4 +295,4 @@ class Calling:
 
     def _row(self, asked: Asked, now: float) -> Row:
         left = None if asked.deadline is None else max(0.0, asked.deadline - now)
-        return Row(asked.number, asked.turn, asked.to, self._roster.identities.get(asked.to), left)
+        return Row(asked.number, asked.turn, asked.to, self.roster.identities.get(asked.to), left)

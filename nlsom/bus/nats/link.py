@@ -1,4 +1,4 @@
-"""The connection to NATS, and the way out: what is sent in one turn of the event loop goes out together."""
+"""The connection to NATS; background work on it; and sending what has gathered in one go."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from nlsom.bus.nats.login import login
-from nlsom.errors import ExtraMissing, Unavailable
+from nlsom.errors import ExtraMissing, Unavailable, reason_of
+from nlsom.member import wire_id
 
 _LOG = logging.getLogger("nlsom.bus.nats")
 
 
 class Link:
-    """A client of nats-py, with everything set that would otherwise drop messages in silence.
+    """A connection of nats-py, configured so that it never drops messages silently.
 
     Attributes:
         client: The client; set by `open`.
         back: Called after each reconnection.
-        gone: Called with the reason when the bus cannot go on: the connection is given up, or work that
-            runs in the background has failed.
+        gone: Called with the reason when the bus fails: the connection is lost for good, or background work
+            has raised an error.
     """
 
     def __init__(self, url: str, *, name: str, patience: float) -> None:
@@ -34,7 +35,7 @@ class Link:
         """Connects.
 
         Raises:
-            Unavailable: No server is there, or it does not let us in.
+            Unavailable: There is no server, or it refuses the connection.
             ExtraMissing: nats-py is not installed.
             UsageError: The URL is wrong.
         """
@@ -62,44 +63,44 @@ class Link:
                     skip_subject_validation=True,
                 )
         except (Error, OSError, TimeoutError) as error:
-            what = str(error) or type(error).__name__
-            raise Unavailable(f"no NATS server at {_shown(self._url)} lets us in: {what}") from error
+            raise Unavailable(
+                f"no NATS server at {_shown(self._url)} lets us in: {reason_of(error)}"
+            ) from error
 
     @property
     def up(self) -> bool:
-        """Whether the server is there just now."""
+        """Whether the connection is up at the moment."""
         return bool(self.client.is_connected)
 
     @property
     def most(self) -> int:
-        """Bytes of the largest message that we make: what the server carries, less room for a head."""
+        """Bytes of the largest message to send: what the server allows, less some room for the envelope."""
         return int(self.client.max_payload) - 4096
 
     async def subscribe(self, subject: str, take: Callable[[Any], Awaitable[None]]) -> None:
-        """Takes all messages of a subject, from now on; none is dropped here, however many wait."""
+        """Subscribes to a subject. No message is dropped on this side, however many wait."""
         await self.client.subscribe(subject, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
-        await (
-            self.client.flush()
-        )  # Now the server knows; else who asks at once would be told that nobody listens.
+        # Now the server knows it too; otherwise a caller that asks at once would hear that nobody listens.
+        await self.client.flush()
 
     async def send(self, subject: str, data: bytes, reply: str = "") -> None:
-        """Sends a message; while the server is away it waits in a buffer.
+        """Sends a message; while the server is away, messages wait in a buffer.
 
         Raises:
-            Unavailable: The connection is given up, or the buffer is full.
+            Unavailable: The connection is lost for good, or the buffer is full.
         """
         from nats.errors import Error
 
         try:
             await self.client.publish(subject, data, reply=reply)
         except Error as error:
-            raise Unavailable(f"NATS takes no message: {str(error) or type(error).__name__}") from error
+            raise Unavailable(f"NATS takes no message: {reason_of(error)}") from error
 
     def do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Does something in the background. If it fails, the bus is given up, and says so.
+        """Starts background work. If it raises an error, the bus fails.
 
         Returns:
-            The task, which the caller has to hold and to cancel.
+            The task, which the caller has to keep and to cancel.
         """
         task = asyncio.create_task(work)
         task.add_done_callback(self._done)
@@ -122,9 +123,9 @@ class Link:
             await self.client.close()
 
     async def _error(self, error: Exception) -> None:
-        # Also a "slow consumer" of the server, which then cuts us off: what was lost is asked for again.
+        # Even the server's "slow consumer", after which it disconnects us: lost turns are sent again.
         level = logging.WARNING if self.client is not None and self.client.is_connected else logging.DEBUG
-        _LOG.log(level, "NATS: %s", str(error) or type(error).__name__)
+        _LOG.log(level, "NATS: %s", reason_of(error))
 
     async def _disconnected(self) -> None:
         if not self._closing:
@@ -139,8 +140,29 @@ class Link:
         self._give_up("the NATS server is gone")
 
 
+class Chores:
+    """Background work of one side of the bus: kept until it is done, cancelled when the bus is closed."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def do(self, work: Coroutine[Any, Any, None]) -> None:
+        """Starts background work; see `Link.do`."""
+        task = self._link.do(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Cancels all work, and waits for it to end."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class Sender:
-    """Gathers what is to be sent and hands it on in one go, once everybody who runs now had their say."""
+    """Calls `send` once for everything that was prepared during one pass of the event loop."""
 
     def __init__(self, link: Link, send: Callable[[], Awaitable[None]]) -> None:
         self._send = send
@@ -148,7 +170,7 @@ class Sender:
         self._task = link.do(self._run())
 
     def ring(self) -> None:
-        """Something is to be sent."""
+        """Says that there is something to send."""
         self._wake.set()
 
     async def close(self) -> None:
@@ -168,8 +190,6 @@ class Sender:
 
 def token(text: str) -> str:
     """A text as one token of a subject."""
-    from nlsom.member import wire_id
-
     return wire_id(text).replace(".", "_")
 
 

@@ -1,4 +1,4 @@
-"""How to log in to NATS: by the URL, and by the variables that NATS's own command line reads."""
+"""Logging in to NATS: by the URL, and by the environment variables of NATS's own command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def login(url: str, environment: Mapping[str, str] = os.environ) -> dict[str, An
     `NATS_CA`, `NATS_CERT` and `NATS_KEY` (files).
 
     Raises:
-        UsageError: The URL is none of NATS, or a file cannot be read.
+        UsageError: The URL is not one of NATS, or a file cannot be read.
     """
     servers = [one.strip() for one in url.split(",") if one.strip()]
     for server in servers:

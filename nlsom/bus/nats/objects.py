@@ -1,4 +1,4 @@
-"""What is too large for a message, or wanted by many workers: pictures and packs of blobs, by digest."""
+"""Objects too large for a message, or used by many workers: pictures and packs of blobs, by digest."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import asyncio
 import hashlib
 from typing import Any
 
-from nlsom.errors import MediaError, Unavailable
+from nlsom.errors import MediaError, Unavailable, reason_of
 from nlsom.media import MediaStore
 from nlsom.message import File, Image
 
 _LAST_SECONDS = 2.0
-"""For what is on its way from the store when the bus is closed."""
+"""How long closing waits for objects that are being fetched."""
 
 
 class Objects:
-    """NATS's object store in JetStream. Names are digests, so what is there never changes.
+    """NATS's object store in JetStream. Names are digests, so an object never changes.
 
     Args:
         client: A connected client of nats-py.
         bucket: Which bucket.
-        keep_seconds: How long an object stays; whoever still needs it then puts it again.
+        keep_seconds: How long an object is kept; whoever needs it longer puts it there again.
     """
 
     def __init__(self, client: Any, bucket: str, keep_seconds: float) -> None:
@@ -31,11 +31,11 @@ class Objects:
         self._held: set[str] = set()
 
     def has(self, ref: Image | File) -> bool:
-        """Whether this process has put a picture or file there, or taken it from there."""
+        """Whether this process has put a picture or file there, or fetched it from there."""
         return ref.sha256 in self._held
 
     async def put(self, digest: str, data: bytes) -> None:
-        """Puts bytes there, once however many ask at the same time.
+        """Puts bytes there; only once, even if several ask for it at the same time.
 
         Raises:
             Unavailable: The server has no JetStream, or no room.
@@ -49,10 +49,10 @@ class Objects:
         await asyncio.shield(task)
 
     async def fetch(self, ref: Image | File, media: MediaStore) -> None:
-        """Takes a picture or file from there into a local store, unless it is there already.
+        """Fetches a picture or file into a local store, unless it holds it already.
 
         Raises:
-            Unavailable: It is not there, or JetStream is not.
+            Unavailable: It is not there, or the server has no JetStream.
         """
         if ref.sha256 in self._held:
             return
@@ -65,12 +65,12 @@ class Objects:
         self._held.add(ref.sha256)
 
     async def get(self, digest: str) -> bytes:
-        """Bytes from there, checked against their digest.
+        """Fetches bytes, and checks them against their digest.
 
         Raises:
             Unavailable: They are not there, or damaged.
         """
-        # Not cancelled in its midst with whoever asked: nats-py leaves tasks behind then.
+        # Shielded from cancellation of the caller: nats-py would leave tasks behind.
         task = asyncio.create_task(self._get(digest))
         self._getting.add(task)
         task.add_done_callback(self._got)
@@ -79,7 +79,7 @@ class Objects:
     def _got(self, task: asyncio.Task[bytes]) -> None:
         self._getting.discard(task)
         if not task.cancelled():
-            task.exception()  # Told to whoever waits; nobody may any more.
+            task.exception()  # Marks it as seen: there may be nobody who waits any more.
 
     async def _get(self, digest: str) -> bytes:
         from nats.errors import Error
@@ -87,14 +87,14 @@ class Objects:
         try:
             found = await (await self._open()).get(digest)
         except (Error, TimeoutError) as error:
-            raise Unavailable(f"object {digest[:12]} cannot be had from NATS: {_words(error)}") from error
+            raise Unavailable(f"object {digest[:12]} cannot be had from NATS: {reason_of(error)}") from error
         data = bytes(found.data or b"")
         if hashlib.sha256(data).hexdigest() != digest:
             raise Unavailable(f"object {digest[:12]} in NATS is damaged")
         return data
 
     async def close(self) -> None:
-        """Ends what is under way."""
+        """Cancels what is under way; waits a little for objects that are being fetched."""
         if self._getting:
             await asyncio.wait(self._getting, timeout=_LAST_SECONDS)
         tasks: list[asyncio.Task[Any]] = [
@@ -117,7 +117,7 @@ class Objects:
             except NotFoundError:
                 await store.put(digest, data)
         except (Error, TimeoutError) as error:
-            raise Unavailable(f"{len(data)} bytes cannot be put into NATS: {_words(error)}") from error
+            raise Unavailable(f"{len(data)} bytes cannot be put into NATS: {reason_of(error)}") from error
         self._held.add(digest)
 
     async def _open(self) -> Any:
@@ -139,10 +139,6 @@ class Objects:
                 return await stream.create_object_store(self._bucket, config)
         except (Error, TimeoutError) as error:
             raise Unavailable(
-                f"NATS keeps no objects here ({_words(error)}); pictures and long talks need JetStream: "
+                f"NATS keeps no objects here ({reason_of(error)}); pictures and long talks need JetStream: "
                 "start the server with -js"
             ) from error
-
-
-def _words(error: BaseException) -> str:
-    return str(error) or type(error).__name__

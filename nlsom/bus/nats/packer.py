@@ -1,4 +1,4 @@
-"""The caller's side of what travels: turns become messages, each below a size; see `nlsom.bus.nats.wire`."""
+"""Packing: a caller's turns become messages of limited size; see `nlsom.bus.nats.wire`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from nlsom.bus.nats.wire import Held
+from nlsom.recent import Recent
 from nlsom.task import Task
 from nlsom.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One turn on its way.
+    """A turn to be sent.
 
     Attributes:
-        number: The caller's, by which the outcome is matched.
+        number: The caller's number for it, which comes back with the outcome.
         turn: What is asked.
         to: The address.
-        identity: What the caller believes that the agent there is; None if it did not ask.
-        left: Seconds until its deadline when it was sent.
+        identity: The agent's identity as the caller knows it; None if it has not asked for it.
+        left: Seconds until the deadline, at the time of sending; None without a deadline.
     """
 
     number: int
@@ -34,21 +34,26 @@ class Row:
 
 
 class Packer:
-    """Makes messages of turns for one worker, each below a size, and remembers what the worker was sent."""
+    """Packs turns for one worker into messages, and remembers which blobs it has been sent.
+
+    Args:
+        head: Fields that every message begins with.
+        most: Largest message, in bytes.
+    """
 
     def __init__(self, head: Mapping[str, Any], most: int) -> None:
         self._head = to_json(dict(head))[:-1]
         self._most = most
-        self._sent = Held[bool](60_000)
-        self._tasks = Held[tuple[Task, str]](64)
+        self._sent = Recent[str, bool](60_000)
+        self._tasks = Recent[int, tuple[Task, str]](64)
 
     def forget(self, digests: Sequence[str]) -> None:
-        """Takes note that the worker does not hold these."""
+        """Notes that the worker does not hold these blobs."""
         for digest in digests:
             self._sent.put(digest, False)
 
     def pack(self, rows: Sequence[Row]) -> tuple[list[Packed], list[tuple[Row, str]]]:
-        """Messages for these turns; and the turns that fit into none, with the reason."""
+        """Packs turns into messages; also returns those that cannot be sent, with the reasons."""
         packed: list[Packed] = []
         refused: list[tuple[Row, str]] = []
         now = Packed()
@@ -61,7 +66,7 @@ class Packer:
                     continue
                 blobs = self._blobs(row.turn)
                 told = self._row(row, now)
-            except ValueError as error:  # Text that is no text, such as half a surrogate pair.
+            except ValueError as error:  # Text that cannot be encoded, such as a lone surrogate.
                 refused.append((row, f"the turn cannot be written as JSON: {error}"))
                 continue
             new = {digest: blob for digest, blob in blobs.items() if digest not in now.blobs}
@@ -83,7 +88,7 @@ class Packer:
         return packed, refused
 
     def encode(self, packed: Packed, pack: str | None = None) -> bytes:
-        """A message; `pack` names the object that holds its blobs, where they are too many to go along."""
+        """Encodes a message; `pack` names the object with its blobs, if they are too large to go with it."""
         blobs = b"{}" if pack else packed.blobs_json()
         return b"".join(
             (
@@ -101,7 +106,7 @@ class Packer:
         )
 
     def _blobs(self, turn: Turn) -> dict[str, bytes]:
-        """What the worker does not know yet of what a turn names."""
+        """The blobs that a turn refers to and the worker does not hold yet."""
         blobs: dict[str, bytes] = {}
         task = self._task(turn.task)
         if not self._sent.get(task):
@@ -119,7 +124,7 @@ class Packer:
         return blobs
 
     def _large(self, row: Row) -> int:
-        """Bytes of a turn without what goes as blobs; 0 where it is plainly small."""
+        """Bytes of a turn without its blobs; 0 if it is obviously small."""
         turn = row.turn
         if len(turn.ask) + len(turn.member.persona) + 70 * len(turn.own) < self._most // 16:
             return 0
@@ -127,11 +132,11 @@ class Packer:
         return len(self._row(row, alone)) + alone.size
 
     def _task(self, task: Task) -> str:
-        known = self._tasks.get(str(id(task)))
+        known = self._tasks.get(id(task))
         if known is None:
             told = f"{task.kind} {task.model_dump_json()}"
             known = task, hashlib.sha256(told.encode()).hexdigest()
-            self._tasks.put(str(id(task)), known)
+            self._tasks.put(id(task), known)
         return known[1]
 
     def _row(self, row: Row, packed: Packed) -> bytes:
@@ -165,7 +170,16 @@ class Packer:
 
 @dataclass(slots=True)
 class Packed:
-    """A message of turns before it is encoded."""
+    """A message of turns, before it is encoded.
+
+    Attributes:
+        size: Bytes that it will take.
+        blobs: JSON of what the worker does not hold yet, by digest.
+        shared: What several turns have in common, each as JSON.
+        rows: The rest of each turn, as JSON; refers to `shared` by place.
+        numbers: The turns' numbers.
+        places: Places in `shared`, by what stands there.
+    """
 
     size: int = 300
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])

@@ -1,4 +1,4 @@
-"""Who is there: the workers that a caller knows, whom they host, and which of them gets a turn."""
+"""The workers that a caller knows: which members they host, and which worker gets a turn."""
 
 from __future__ import annotations
 
@@ -18,11 +18,24 @@ from nlsom.trace.contract import SCHEMA
 from nlsom.turn import Turn
 
 _QUIET = 0.5
+"""Seconds without an answer after which no further worker is expected to announce itself."""
 
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A turn in flight."""
+    """A turn that was asked.
+
+    Attributes:
+        number: The caller's number for it.
+        turn: The turn.
+        to: The address.
+        deadline: On the event loop's clock; None without one.
+        answer: What the caller waits for.
+        worker: The worker that has it; None while one is looked for.
+        sent: When it was sent, on the event loop's clock.
+        needs: How often a worker asked for blobs that it lacked.
+        refusals: Why workers refused it, by worker.
+    """
 
     number: int
     turn: Turn
@@ -37,7 +50,17 @@ class Asked:
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """A worker as this process knows it."""
+    """A worker, as this caller knows it.
+
+    Attributes:
+        id: Its id.
+        packer: Packs turns for it.
+        heard: When it was last heard, on the event loop's clock.
+        hosts: Identities of the agents that it hosts, by address.
+        flying: Turns in flight there, by number.
+        out: Turns to be sent.
+        cancels: Numbers of turns to be cancelled there.
+    """
 
     id: str
     packer: Packer
@@ -53,7 +76,7 @@ class Roster:
 
     Attributes:
         workers: By their id.
-        identities: What was found to speak for each member, by its address.
+        identities: Identities of agents that have been looked up, by address.
     """
 
     def __init__(self, link: Link, *, id: str, space: str, society: str) -> None:
@@ -67,13 +90,13 @@ class Roster:
         self._nobody = False
 
     def hosting(self, address: str) -> Sequence[Worker]:
-        """The workers that answer for an address."""
+        """The workers that host an address."""
         return self._hosts.get(address, ())
 
     def choose(self, asked: Asked) -> Worker | None:
-        """The worker that is to get a turn: with the fewest of our turns in flight, among equals any.
+        """The worker for a turn: one with the fewest of this caller's turns in flight, chosen at random.
 
-        None if nobody answers for the address, or whoever does has refused the turn.
+        None if no worker hosts the address, or all that do have refused the turn.
         """
         workers = self._hosts.get(asked.to)
         if not workers:
@@ -100,7 +123,7 @@ class Roster:
         return [self.identities[address] for address in addresses]
 
     async def look(self, wanted: Collection[str]) -> None:
-        """Asks who is there, until all addresses that are wanted are found or nobody else answers."""
+        """Asks workers to announce themselves, until all wanted addresses are found or no more answer."""
         while self._looking is not None:
             await asyncio.shield(self._looking)
             if all(self._hosts.get(address) for address in wanted):
@@ -109,7 +132,7 @@ class Roster:
         await asyncio.shield(self._looking)
 
     async def close(self) -> None:
-        """Ends what is under way."""
+        """Cancels what is under way."""
         if (looking := self._looking) is not None:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
@@ -118,7 +141,7 @@ class Roster:
         try:
             await self._ask_who(wanted)
         finally:
-            self._looking = None  # Here, not by who asked first: that one may be cancelled meanwhile.
+            self._looking = None  # Here, not in whoever asked first, which may have been cancelled.
 
     async def _ask_who(self, wanted: Collection[str]) -> None:
         self._nobody = False
@@ -134,12 +157,12 @@ class Roster:
                 return
 
     def nobody(self) -> None:
-        """NATS says that there is no worker at all."""
+        """Notes that there is no worker at all, as NATS says."""
         self._nobody = True
         self._news.set()
 
     def meet(self, told: Mapping[str, Any]) -> None:
-        """A worker tells whom it hosts."""
+        """Takes in a worker's announcement of what it hosts."""
         id = str(told["worker"])
         if (complaint := mismatch(id, told, self._society)) is not None:
             self._complaints[id] = complaint
@@ -158,18 +181,18 @@ class Roster:
         self._news.set()
 
     def retire(self, worker: Worker) -> None:
-        """A worker takes no more turns. It still answers what it has begun."""
+        """Gives a worker no more turns; it still answers those that it has."""
         for address in worker.hosts:
             self._hosts[address] = [other for other in self._hosts[address] if other is not worker]
         worker.hosts.clear()
 
     def forget(self, worker: Worker) -> None:
-        """A worker is gone."""
+        """Forgets a worker that is gone."""
         self.retire(worker)
         self.workers.pop(worker.id, None)
 
     def unknown(self, address: str) -> NlsomError:
-        """The error for an address that nobody answers for."""
+        """The error for an address that no worker hosts."""
         if self._complaints:
             return WorkerRefused(f"nobody answers for {address!r}: " + "; ".join(self._complaints.values()))
         return UnknownAddress(address, sorted(name for name, workers in self._hosts.items() if workers))

@@ -1,4 +1,4 @@
-"""The worker's side of what travels: messages become turns; see `nlsom.bus.nats.wire`."""
+"""Unpacking: messages become turns again on a worker; see `nlsom.bus.nats.wire`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from nlsom import plugins
-from nlsom.bus.nats.wire import Held
 from nlsom.form import Form
 from nlsom.media import MediaStore
 from nlsom.member import Member
 from nlsom.message import Message
+from nlsom.recent import Recent
 from nlsom.task import Task
 from nlsom.turn import Transcript, Turn
 
@@ -22,7 +22,7 @@ _FORM: TypeAdapter[Form] = TypeAdapter(Form)
 
 
 class Needed(Exception):
-    """A worker does not hold blobs that a turn names."""
+    """The worker lacks blobs that a turn refers to."""
 
     def __init__(self, digests: Sequence[str]) -> None:
         self.digests = tuple(digests)
@@ -30,21 +30,21 @@ class Needed(Exception):
 
 
 class Unpacker:
-    """Makes turns of messages, on a worker. Holds what it was sent, so that it comes once.
+    """Makes turns from messages of one caller, and keeps the blobs that it was sent.
 
-    Turns that hear the same share one `Transcript`, so the head of their prompts is made once here too.
+    Turns that hear the same share one `Transcript`, so the head of their prompts is made only once here too.
     """
 
     def __init__(self, media: MediaStore) -> None:
         self._media = media
-        self._tasks = Held[Task](1_000)
-        self._messages = Held[Message](65_000)
-        self._heard = Held[Transcript](500)
-        self._partly = Held[list[str]](500)
-        self._forms = Held[Form](500)
+        self._tasks = Recent[str, Task](1_000)
+        self._messages = Recent[str, Message](65_000)
+        self._heard = Recent[str, Transcript](500)
+        self._partly = Recent[str, list[str]](500)
+        self._forms = Recent[str, Form](500)
 
     def take(self, blobs: Mapping[str, Any]) -> None:
-        """Holds blobs."""
+        """Keeps blobs."""
         heard: list[tuple[str, Any]] = []
         for digest, (kind, *value) in blobs.items():
             if kind == "task":
@@ -63,10 +63,10 @@ class Unpacker:
                 self._heard.put(digest, Transcript(whole, content))
 
     def turn(self, row: Sequence[Any], shared: Sequence[Any]) -> Turn:
-        """The turn of a row.
+        """Makes a turn from its row and its shared part.
 
         Raises:
-            Needed: It names what is not held here.
+            Needed: It refers to blobs that are not held here.
         """
         _, key, _, _, (name, role, persona, id), seed, own, _, _ = row
         task_id, heard_id, form, ask, phase, number = shared

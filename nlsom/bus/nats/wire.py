@@ -1,15 +1,14 @@
-"""What travels: turns to workers, outcomes back. JSON, in which what many turns share stands once.
+"""The wire format: JSON messages in which what several turns share is written only once.
 
-Messages, transcripts and tasks are blobs named by digest. A caller sends a worker each blob once, with the
-first turn that needs it; a worker that does not hold one any more answers that it needs it.
+Messages, transcripts and tasks are blobs named by digest. A caller sends each blob to a worker once, with the
+first turn that refers to it; a worker that no longer holds a blob asks for it again.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -20,30 +19,7 @@ from nlsom.trace.contract import SCHEMA
 from nlsom.turn import Turn
 
 WIRE = 1
-"""Version of what travels. Caller and worker have to speak the same."""
-
-T = TypeVar("T")
-
-
-class Held(Generic[T]):
-    """What was used last, up to so many."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[str, T] = OrderedDict()
-
-    def get(self, key: str) -> T | None:
-        """The value, which is now the one used last; None where it is not held."""
-        value = self._held.get(key)
-        if value is not None:
-            self._held.move_to_end(key)
-        return value
-
-    def put(self, key: str, value: T) -> None:
-        """Holds a value, and lets go of the one not used for longest."""
-        self._held[key] = value
-        if len(self._held) > self._most:
-            self._held.popitem(last=False)
+"""Version of the wire format; caller and worker need the same."""
 
 
 def files_of(turn: Turn) -> Sequence[Image | File]:
@@ -60,10 +36,10 @@ def _files(messages: Sequence[Message]) -> list[Image | File]:
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """A message as it came.
+    """Reads a message.
 
     Raises:
-        ValueError: It is none of ours.
+        ValueError: It is not a message of nlsom.
     """
     told = from_json(data)
     if not isinstance(told, dict) or "t" not in told:
@@ -72,7 +48,7 @@ def read(data: bytes) -> dict[str, Any]:
 
 
 def mismatch(worker: str, told: Mapping[str, Any], society: str) -> str | None:
-    """Why caller and worker cannot work together, each by name; None if they can."""
+    """Why caller and worker cannot work together; None if they can."""
     if told["wire"] != WIRE or told["schema"] != SCHEMA:
         return (
             f"worker {worker!r} and this process run different versions of nlsom (wire {told['wire']} and "
@@ -87,12 +63,12 @@ def mismatch(worker: str, told: Mapping[str, Any], society: str) -> str | None:
 
 
 def failure(error: BaseException) -> list[str]:
-    """An error as it travels: its class and its words."""
+    """An error on the wire: its class and its message."""
     return [type(error).__name__, whole(words_of(error))]
 
 
 def raised(kind: str, words: str) -> NlsomError:
-    """An error that an agent raised elsewhere, under the name it had there."""
+    """An error that an agent raised elsewhere: of the same class if it is nlsom's, else of the same name."""
     known = getattr(errors, kind, None)
     if isinstance(known, type) and issubclass(known, NlsomError) and known.__init__ is Exception.__init__:
         return known(words)
@@ -101,5 +77,5 @@ def raised(kind: str, words: str) -> NlsomError:
 
 @cache
 def _named(kind: str) -> type[AgentFailed]:
-    # The verdict names causes by class and words; so it says the same wherever the agent ran.
+    # Verdicts name the cause of an abstention by class and message, wherever the agent ran.
     return type(kind, (AgentFailed,), {})

@@ -261,7 +261,7 @@ def _named(societies: Sequence[Society]) -> Mapping[str, Society]:
     for society in societies:
         id = wire_id(society.name)
         if id in named:
-            raise UsageError(f"two societies are called {society.name!r}; rename one: --set name=…")
+            raise UsageError(f"two societies are called {society.name!r}; rename one in its file")
         named[id] = society
     return named
 
@@ -271,7 +271,10 @@ async def opened_house(
     societies: Sequence[Society], folder: Path, *, settings: Settings, keys: Keys
 ) -> AsyncGenerator[House]:
     """A house whose trace, ledger and pictures are in a folder; open, with its kept mindstorms taken up."""
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    try:
+        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: the folder cannot be made ({error.strerror or error})") from None
     trace = SqliteTrace(folder / "trace.sqlite")
     media = FolderStore(trace.media)
     made = [narrowed(one, seconds=settings.seconds, tokens=settings.tokens) for one in societies]

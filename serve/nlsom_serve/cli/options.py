@@ -23,6 +23,7 @@ from nlsom.trace import SqliteTrace
 from nlsom_agents.local.embed import Sentences
 from nlsom_agents.local.embedded import Embedded
 from nlsom_serve.cli.fetching import fetch
+from nlsom_serve.cli.screen import err, escape
 from nlsom_serve.cli.terminal import Terminal, people
 from nlsom_societies.samples import NAMES, sample
 
@@ -242,4 +243,6 @@ async def opened(
             terminal = Terminal()
             for person in here:
                 person.answers = terminal
-        yield await stack.enter_async_context(made)
+        with err.status(f"opening {escape(made.name)} …"):  # loading a model takes seconds
+            await stack.enter_async_context(made)
+        yield made

@@ -149,3 +149,7 @@ def show_verdict(verdict: Verdict, console: Console = out) -> None:
         f" {counted(usage.prompt_tokens, 'token')} read{cached},"
         f" {usage.completion_tokens} written, {usage.seconds:.1f} s[/]"
     )
+    whole = verdict.usage_total
+    if whole.calls > usage.calls:
+        told = f"with stored replies: {counted(whole.calls, 'model call')}, {counted(whole.tokens, 'token')}"
+        console.print(f"[dim]{told}[/]")

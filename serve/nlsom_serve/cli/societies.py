@@ -196,7 +196,7 @@ def check(
     found: dict[Path, UsageError | None] = {}
     for file in files:
         try:
-            load(file)
+            load(file if file.exists() else str(file))  # it may be the name of an installed one
         except UsageError as error:
             found[file] = error
         else:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from nlsom.answers import Answered, Answers
 from nlsom.errors import DeadlineExceeded
+from nlsom.form import Form
 from nlsom.society import Society
 from nlsom.turn import Turn
 from nlsom_serve.cli.screen import err, escape
@@ -28,13 +29,17 @@ class Terminal(Answers):
 
     def __init__(self, fd: int | None = None, console: Console = err) -> None:
         super().__init__()
-        self._fd = sys.stdin.fileno() if fd is None else fd
+        if fd is None and sys.stdin is not None:  # None where whoever began this process closed it
+            fd = sys.stdin.fileno()
+        self._fd = fd
         self._console = console
         self._one_at_a_time = asyncio.Lock()
         self._rest = b""
 
     async def ask(self, turn: Turn, *, seconds: float | None = None) -> str:
         """Shows the turn and waits for a line; the time runs from when it is shown.
+
+        Somebody at a keyboard who typed what cannot be read in the turn's form is asked once more.
 
         Raises:
             DeadlineExceeded: Nothing was typed in time.
@@ -43,12 +48,23 @@ class Terminal(Answers):
             self._show(turn, seconds)
             try:
                 async with asyncio.timeout(seconds):
-                    return await self._line()
+                    line = await self._line()
+                    if line.strip() and self._typed and (why := _unread(turn.form, line)):
+                        self._console.print(
+                            f"[yellow]{escape(why)}; once more, or nothing[/]\n[bold]>[/] ", end=""
+                        )
+                        line = await self._line()
+                    return line
             except TimeoutError:
                 self._console.print("[yellow]too late[/]")
                 raise DeadlineExceeded(
                     f"{turn.member.name!r} did not answer within {seconds:g} seconds"
                 ) from None
+
+    @property
+    def _typed(self) -> bool:
+        """Whether somebody types; what a file or another program writes is a line a turn."""
+        return self._fd is not None and os.isatty(self._fd)
 
     def _show(self, turn: Turn, seconds: float | None) -> None:
         within = "" if seconds is None else f", within {seconds:g} seconds"
@@ -72,6 +88,8 @@ class Terminal(Answers):
 
     async def _read(self) -> bytes:
         """Reads what is there, without a thread: one that waits for a key could never be ended."""
+        if self._fd is None:
+            return b""
         loop = asyncio.get_running_loop()
         there = asyncio.Event()
         try:
@@ -83,6 +101,12 @@ class Terminal(Answers):
         finally:
             loop.remove_reader(self._fd)
         return os.read(self._fd, 65536)
+
+
+def _unread(form: Form, text: str) -> str | None:
+    """Why no answer can be read out of a text; None where one can."""
+    reading = form.read(text)
+    return reading.why if reading.answer is None and reading.ballot is None else None
 
 
 def people(society: Society) -> Iterator[Answered]:
