@@ -326,7 +326,5 @@ def test_copies_of_a_set_may_hold_answers_as_plain_texts():
 
 def test_a_line_of_ones_own_set_without_a_picture_is_told_with_what_is_there(tmp_path):
     (tmp_path / "q.csv").write_text("image,question,answer\n,What is two and two?,4\n")
-    with pytest.raises(
-        UsageError, match=r"nothing in .*'image', where the picture should be .*question, answer"
-    ):
+    with pytest.raises(UsageError, match=r"no picture: .*'image' is missing or empty .*question, answer"):
         list(load_set("folder", tmp_path / "q.csv"))

@@ -175,12 +175,12 @@ def _pictures(row: Row, picture: str, find: Pictures) -> tuple[str | bytes, ...]
                     f"{row.where}: no field {missing.args[0]!r}, needed for the picture's file name"
                 ) from None
             except ValueError as fault:
-                raise UsageError(f"{row.where}: no picture's file name from {each!r}: {fault}") from None
+                raise UsageError(f"{row.where}: cannot format {each!r} as a file name: {fault}") from None
     if not names:
         wanted = " or ".join(repr(each.lstrip("@")) for each in picture.split("|"))
         known = ", ".join(str(name) for name in row.record if row.has(name))
         raise UsageError(
-            f"{row.where}: nothing in {wanted}, where the picture should be (filled are: {known})"
+            f"{row.where}: no picture: {wanted} is missing or empty (fields with a value: {known})"
         )
     return (find(*names),)
 
