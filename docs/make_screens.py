@@ -1,4 +1,4 @@
-"""Photographs the page: python docs/make_screens.py FOLDER (needs Chromium); some are in docs/pictures."""
+"""Takes screenshots of the page: python docs/make_screens.py FOLDER (needs Chromium); for docs/pictures."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def crowd(members: int = 129) -> Society:
     """Many members who hear each other, and vote."""
     return Society(
         name=f"crowd-of-{members}",
-        about="Everybody hears everybody, and votes.",
+        about="Everyone hears everyone, and votes.",
         seats=[Seat(Member(f"m{number}"), Votes(number)) for number in range(members)],
         phases=[Ask(ask="everyone", prompt=Inline(text="Vote."), label="ballot", form="answer")],
         verdict=VerdictBy(Plurality(), "plurality"),
@@ -117,7 +117,7 @@ async def ask(page: Page, society: str, *, picture: bool) -> None:
 
 
 async def shoot(page: Page, folder: Path, name: str, *, whole: bool = False) -> None:
-    """A photograph in 160 colours: a fifth of the size, and nobody sees it."""
+    """Takes a screenshot, reduced to 160 colours: a fifth of the size, without a visible difference."""
     await page.screenshot(path=folder / name, full_page=whole)
     Image.open(folder / name).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(
         folder / name, optimize=True
@@ -125,7 +125,7 @@ async def shoot(page: Page, folder: Path, name: str, *, whole: bool = False) -> 
 
 
 async def walk(page: Page, folder: Path, mark: str) -> None:
-    """Asks, takes the seat, and looks at the verdict; then at the crowd."""
+    """Asks, takes the seat, and waits for the verdict; then asks the large society."""
     await page.locator("#graph svg").wait_for()
     await ask(page, "village", picture=True)
     await shoot(page, folder, f"page-ask{mark}.png")
@@ -149,7 +149,7 @@ async def walk(page: Page, folder: Path, mark: str) -> None:
 
 
 async def main(folder: Path) -> None:
-    """Serves, and photographs."""
+    """Serves the page, and takes screenshots of it."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]

@@ -1,4 +1,4 @@
-"""What tests of benchmarks share: a set of questions, and societies that answer by script."""
+"""Shared by the benchmark tests: a set of questions, and societies that answer by script."""
 
 import csv
 
@@ -10,7 +10,7 @@ from nlsom.testing.agents import Saying, panel
 
 
 def questions(folder, count, *, pictures=1):
-    """A set of yes and no, every third of which is no, with a few pictures."""
+    """A set of yes/no questions about a few pictures; every third answer is no."""
     folder.mkdir(parents=True, exist_ok=True)
     for n in range(pictures):
         Image.new("RGB", (32, 24), (40 * n % 256, 90, 120)).save(folder / f"{n}.png")
@@ -25,12 +25,12 @@ def questions(folder, count, *, pictures=1):
 
 
 def number(turn):
-    """Which question a turn is about."""
+    """The number of the question that a turn is about."""
     return int(turn.task.question.split()[-1].strip("?"))
 
 
 def right_but(every, *, cost=100):
-    """A member who is right but for every so-manieth question."""
+    """A member that errs on every nth question."""
 
     def say(turn):
         n = number(turn)
@@ -50,5 +50,5 @@ def named(society, name):
 
 
 def trio(name="trio", every=(4, 5, 7)):
-    """Three members who err on different questions, and vote."""
+    """Three members that err on different questions, and vote."""
     return named(panel([right_but(one) for one in every]), name)

@@ -1,4 +1,4 @@
-"""What every test keeps to: no network beyond this machine, and nothing left running."""
+"""Rules for every test: no network beyond this machine, and nothing left running."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 import hypothesis
 import pytest
 
-# A busy machine makes any example slow; how slow says nothing about the code.
+# On a busy machine any example can be slow, which says nothing about the code.
 hypothesis.settings.register_profile("nlsom", deadline=None)
 hypothesis.settings.load_profile("nlsom")
 
-# Tests that a script starts in the background ignore interrupts, and what they start would too.
+# Background jobs of a shell script ignore SIGINT, and processes started by tests would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -46,7 +46,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def guarded_look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
-        written_out = name is None or re.fullmatch(r"[0-9a-fA-Fx.:]+", name)  # No name server is asked.
+        written_out = name is None or re.fullmatch(r"[0-9a-fA-Fx.:]+", name)  # Needs no name server.
         assert written_out or _is_loopback((name,)), f"a test tried to look up {name}"
         return look_up(host, *args, **kwargs)
 
@@ -57,7 +57,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_thread_left() -> Iterator[None]:
-    """Fails a test that leaves a thread of ours behind; the event loop's own workers end with the loop."""
+    """Fails a test that leaves one of our threads behind; the event loop's own threads end with the loop."""
     before = set(threading.enumerate())
     yield
     left = [
@@ -75,7 +75,7 @@ async def _no_task_left() -> AsyncIterator[None]:
     """Fails a test that leaves a task behind."""
     yield
     left = set[asyncio.Task[Any]]()
-    for _ in range(50):  # What is being finished takes a few turns of the loop.
+    for _ in range(50):  # Tasks that are ending need a few iterations of the loop.
         left = asyncio.all_tasks() - {asyncio.current_task()}
         if not left:
             break

@@ -1,6 +1,6 @@
-"""What faults are tried on: six kinds of society, members that fail, and what holds whatever happens.
+"""For the tests of faults: six kinds of society, members that fail, and invariants that must always hold.
 
-Also the program that is killed in those tests: a process of its own, so it imports little.
+Also the program that those tests kill: a separate process, so it imports little.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AT_ONCE = 2
 
 @dataclass
 class Well:
-    """Answers as it should, from its turn alone; knows what it is doing now."""
+    """Answers correctly, from its turn alone; counts the turns in progress."""
 
     seconds: float = 0.0
     identity: str = "well/1"
@@ -83,7 +83,7 @@ def ask(who="everyone", label="answer", form="text", **more) -> Ask:
 
 
 def build(kind: str, agents: list, *, seconds: float | None = None, trace=None) -> Society:
-    """A society of a kind; the last of the agents is the one that faults hit."""
+    """A society of the given kind; faults hit the last of the agents."""
     made = _build(kind, agents, seconds=seconds, trace=trace)
     return replace(made, seats=[replace(seat, limit=AT_ONCE) for seat in made.seats])
 
@@ -136,7 +136,7 @@ def members(kind: str, faulty=None, **more) -> list:
 
 
 async def held(society: Society, *, seed: int = 0):
-    """Holds a mindstorm; returns its verdict and every abstention, those of a nested society too."""
+    """Holds a mindstorm; returns its verdict and all abstentions, including those of a nested society."""
     causes = []
     async with asyncio.timeout(30):
         task = await society.make_task("What is it?", choices=CHOICES)
@@ -152,7 +152,7 @@ async def held(society: Society, *, seed: int = 0):
 
 
 def check(kind, verdict, agents, *, faulty: bool = True) -> None:
-    """What holds whatever happened."""
+    """Asserts what must hold after any fault."""
     assert verdict.answer == (None if kind == "solo" and faulty else "cat")
     assert set(verdict.tally) <= set(CHOICES), "no error text is an answer"
     assert all(getattr(agent, "running", 0) == 0 for agent in agents), "nothing is left running"
@@ -161,7 +161,7 @@ def check(kind, verdict, agents, *, faulty: bool = True) -> None:
 
 
 async def _main(kind: str, path: str, asked: str) -> None:
-    """What the processes do that are ended."""
+    """The program of the processes that are killed."""
     with open(asked, "a", buffering=1) as log:
 
         def note(key: str) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of the server share: small societies, and a server on a free port."""
+"""Shared by the tests of the server: small societies, and a server on a free port."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def one_phase(agents: Sequence[Agent], *, name: str = "slow", members: Sequence[
 async def serving(
     folder: Path, *societies: Society, settings: Settings | None = None, keys: Keys | None = None
 ) -> AsyncGenerator[tuple[httpx.AsyncClient, House]]:
-    """A server over loopback, and a client for it."""
+    """A server on loopback, and a client for it."""
     made = societies or (trio(),)
     async with (
         opened_house(made, folder, settings=settings or Settings(), keys=keys or Keys()) as house,
@@ -93,7 +93,7 @@ def with_picture(text: str, url: str) -> list[dict[str, Any]]:
 
 
 class Process:
-    """`nlsom serve` in a process of its own, on a free port; its log is in a file, since a pipe fills up."""
+    """`nlsom serve` in a separate process, on a free port; it logs to a file, since a pipe could fill up."""
 
     def __init__(self, folder: Path, *options: str, society: Path | None = None) -> None:
         file = society or folder / "trio.yaml"
@@ -113,12 +113,12 @@ class Process:
 
     @property
     def log(self) -> str:
-        """What it logged so far."""
+        """Its log so far."""
         return self._file.read_text()
 
     @property
     def url(self) -> str:
-        """Where it listens, once it does."""
+        """Its URL, once it listens."""
         while self.process.poll() is None:
             for line in self.log.splitlines():
                 if '"serving ' in line:
@@ -127,6 +127,6 @@ class Process:
         raise AssertionError(f"the server ended with {self.process.returncode}: {self.log}")
 
     def end(self) -> int:
-        """Asks it to end, and waits until it has; the exit status."""
+        """Asks it to end, waits until it has, and returns the exit status."""
         self.process.terminate()
         return self.process.wait(timeout=60)

@@ -76,7 +76,7 @@ def test_a_set_is_scored_as_the_tool_scores_it():
 
 
 def slow_cider(hypotheses, references, *, clipped):
-    """The definition, written down word by word."""
+    """The definition, transcribed literally."""
 
     def grams(tokens):
         return [tuple(tokens[i : i + n]) for n in (1, 2, 3, 4) for i in range(len(tokens) - n + 1)]
@@ -168,7 +168,7 @@ def test_a_sample_without_references_is_refused():
 
 
 def letters(texts):
-    """An embedding good enough to tell texts apart: how often each letter occurs."""
+    """A simple embedding that can tell texts apart: the number of times each letter occurs."""
     return np.array([[text.casefold().count(letter) for letter in "abcdefghijklmnopqrst"] for text in texts])
 
 

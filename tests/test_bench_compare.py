@@ -1,4 +1,4 @@
-"""Standings, comparisons, rivals and structures, with members who err by plan."""
+"""Standings, comparisons, rivals and structures, with members that err as planned."""
 
 from dataclasses import replace
 
@@ -107,7 +107,7 @@ async def test_what_is_no_run_is_refused(tmp_path):
 
 
 class Mind:
-    """A member with a model's interface: it spends tokens, and errs as planned; warm, it errs elsewhere."""
+    """A member that spends tokens and errs as planned; with a temperature, it errs on other questions."""
 
     def __init__(self, *, model, temperature=0.0):
         self.model, self.temperature = model, temperature

@@ -1,4 +1,4 @@
-"""Sets by name: from the cache, or fetched from a hub, here a small one on loopback."""
+"""Sets by name: from the cache, or fetched from a hub, which is a small server on loopback."""
 
 import hashlib
 import http.server
@@ -31,7 +31,7 @@ def question(number, answer):
 
 
 class SmallHub(http.server.BaseHTTPRequestHandler):
-    """As much of a hub's interface as its client needs for data sets."""
+    """The part of a hub's interface that its client needs for data sets."""
 
     def do_HEAD(self):
         self.do_GET()
@@ -74,7 +74,7 @@ def hub(monkeypatch, tmp_path):
     server.asked, server.broken = [], set()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)  # its bars start a thread that outlives them
+    monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)  # progress bars start a thread that outlives them
     monkeypatch.setenv("NLSOM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
     yield server
@@ -97,7 +97,9 @@ def test_a_set_is_fetched_by_name_once_and_only_its_split(hub, tmp_path):
 
 def test_a_download_that_broke_off_goes_on_where_it_was(hub, tmp_path):
     hub.broken.add("data/test-00001-of-00002.parquet")
-    with pytest.raises(Unavailable, match="'pope' is not here, and the hub cannot be reached or does not"):
+    with pytest.raises(
+        Unavailable, match="'pope' is not on this machine, and the hub cannot be reached or does not"
+    ):
         load_set("pope")
     assert not (tmp_path / "home" / "sets").exists()
     hub.broken.clear()
@@ -124,7 +126,7 @@ def test_no_hub_at_all_is_told_without_a_traceback(tmp_path):
         [*command, "-o", str(tmp_path / "run")], env=os.environ | given, capture_output=True, text=True
     )
     assert done.returncode == Unavailable.exit_code
-    assert "set 'pope' is not here" in done.stderr
+    assert "set 'pope' is not on this machine" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
 
@@ -139,7 +141,7 @@ def test_files_that_a_person_put_into_the_cache_are_found(hub, tmp_path):
 
 def test_a_set_that_no_hub_is_known_for_needs_a_path(monkeypatch, tmp_path):
     monkeypatch.setenv("NLSOM_HOME", str(tmp_path))
-    with pytest.raises(UsageError, match="'stvqa' needs a path"):
+    with pytest.raises(UsageError, match="'stvqa' cannot be fetched by name"):
         load_set("stvqa")
 
 

@@ -1,4 +1,4 @@
-"""Reports: the page, Markdown, CSV, and what members are worth."""
+"""Reports: the page, Markdown, CSV, and the contributions of members."""
 
 import csv as csv_format
 import io
@@ -36,14 +36,14 @@ async def run(tmp_path, *contenders, count=12):
 
 
 def follower(turn):
-    """Answers wrong, and votes with the first whom it heard."""
+    """Answers wrongly, and votes like the first member it heard."""
     if turn.heard:
         return turn.heard[0].said.answer
     return "yes" if int(turn.task.question[6:-1]) % 3 == 0 else "no"
 
 
 class Page(HTMLParser):
-    """Tags that are opened have to be closed; what a page refers to is gathered."""
+    """Checks that tags are closed, and collects the references of a page."""
 
     def __init__(self):
         super().__init__()
@@ -171,8 +171,8 @@ async def test_leave_one_out_runs_the_society_again_from_its_trace(tmp_path):
     folder, (one,) = await run(tmp_path, Contender.of(nlsom.load(FILE)))
     found = {worth.member: worth for worth in await redrawn(one, folder)}
     assert list(found) == ["ann", "bob", "cid"]
-    assert found["cid"].gain.estimate == 0  # it never had a say
-    assert found["ann"].gain.estimate == pytest.approx(8 / 12)  # without her there is a tie: no answer
+    assert found["cid"].gain.estimate == 0  # its vote never mattered
+    assert found["ann"].gain.estimate == pytest.approx(8 / 12)  # without it there is a tie, so no answer
     folder_again = await page([folder], [one], fresh=True)
     assert "fresh run" in folder_again
 

@@ -1,4 +1,4 @@
-"""Runs: a line a sample, resumable, failures counted and named."""
+"""Runs: one line per sample, resumable, with failures counted and named."""
 
 import asyncio
 import io
@@ -137,7 +137,7 @@ async def test_a_spent_budget_begins_no_new_sample_and_a_larger_one_goes_on(tmp_
     seen = list[Progress]()
     runner = Runner(samples, folder, budget=1000, concurrency=1, watch=seen.append)
     await runner.run([Contender.of(trio())])
-    assert seen[-1].done == 4  # 300 tokens each: the fourth was begun with 900 spent
+    assert seen[-1].done == 4  # 300 tokens each: the fourth was started when 900 were spent
     assert "1000 tokens" in seen[-1].stopped
     await Runner(samples, folder, budget=10_000).run([Contender.of(trio())])
     assert len(list(folder.lines.last())) == 10
@@ -305,7 +305,7 @@ async def test_an_empty_set_is_refused(tmp_path):
 async def test_a_slip_in_the_path_of_a_set_does_not_take_the_folder(tmp_path):
     (tmp_path / "wrong").mkdir()
     folder, wrong = RunFolder(tmp_path / "run"), load_set("vqav2", tmp_path / "wrong")
-    with pytest.raises(UsageError, match="holds no file"):
+    with pytest.raises(UsageError, match="no file matches"):
         await Runner(wrong, folder, limit=1).run([Contender.of(trio())])
     await Runner(questions(tmp_path / "set", 1), folder, limit=1).run([Contender.of(trio())])
     assert len(list(folder.lines.last())) == 1

@@ -1,4 +1,4 @@
-"""The bus within a process keeps to the contract, and lets events by without waiting."""
+"""The bus within a process fulfils the contract, and passes events on without waiting."""
 
 from __future__ import annotations
 

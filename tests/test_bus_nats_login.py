@@ -1,4 +1,4 @@
-"""Every way to log in to NATS, against a server that asks for it; who does not know the secret stays out."""
+"""Every way to log in to NATS, against a server that requires it; without the secret, access is refused."""
 
 from __future__ import annotations
 

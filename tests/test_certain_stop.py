@@ -1,4 +1,4 @@
-"""A certain stop: the winner of the full count, and only turns that were never begun count as saved."""
+"""Certain stop: the winner is that of the full count, and only turns that were never begun count as saved."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ def test_a_certain_stop_saves_the_calls_that_were_promised():
 
 @dataclass
 class Queued:
-    """Answers through a model that takes so many calls at a time, one a `tick`; counts the calls begun."""
+    """Answers through a model with limited concurrency, one call per `tick`; counts the calls begun."""
 
     slots: Slots
     says: dict[str, str]

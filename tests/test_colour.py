@@ -24,7 +24,7 @@ ROCKET = (PHOTOGRAPHS / "900000000006.jpg").read_bytes()
 
 @pytest.fixture(scope="module")
 def compiled() -> Sight:
-    """One for all tests here, so that models are compiled once."""
+    """Shared by all tests here, so that models are compiled once."""
     return Sight()
 
 

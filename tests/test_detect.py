@@ -26,7 +26,7 @@ ANIMALS = ChoiceForm(options=("cat", "dog", "horse", "bird"))
 
 @pytest.fixture(scope="module")
 def compiled() -> Sight:
-    """One for all tests here, so that models are compiled once."""
+    """Shared by all tests here, so that models are compiled once."""
     return Sight()
 
 

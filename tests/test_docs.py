@@ -1,4 +1,4 @@
-"""What the documentation shows is run: Python is executed, societies are loaded, outputs are compared.
+"""Runs what the documentation shows: Python is executed, societies are loaded, outputs are compared.
 
 The blocks of a page share one folder and one namespace, in order.
 

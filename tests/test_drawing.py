@@ -106,7 +106,7 @@ def test_a_democracy_of_129_is_a_hub_and_says_so() -> None:
     members = society(129)
     svg = draw(members, Democracy().build(members), title="Democracy")
     assert svg.count("<line") == 129
-    assert "all who are tied to it hear each other" in svg
+    assert "all connected to it hear each other" in svg
 
 
 def test_two_who_hear_each_other_share_one_line_without_a_head() -> None:

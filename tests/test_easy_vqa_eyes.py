@@ -1,4 +1,4 @@
-"""The witnesses of examples/easy_vqa: what each eye says is so, and nobody else hears it."""
+"""The witnesses of examples/easy_vqa: what each eye says is true, and only its own member hears it."""
 
 import importlib.util
 import json

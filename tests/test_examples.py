@@ -1,4 +1,4 @@
-"""Every example runs, and prints what it promises."""
+"""Every example runs, and prints what its text says."""
 
 from __future__ import annotations
 

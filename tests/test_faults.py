@@ -1,6 +1,6 @@
-"""Every fault under every kind of society: it ends, names who did not answer and why, and runs again.
+"""Every fault in every kind of society: it ends, says who did not answer and why, and can run again.
 
-A fault hits one member (or the wire, or the store); what is asserted is the same for all: the mindstorm ends
+A fault hits one member (or the wire, or the store); the same is asserted for every fault: the mindstorm ends
 within its limits; each abstention has its cause; no error text is an answer; caps hold; nothing goes on
 running; what was stored stays; and the same program runs again.
 """
@@ -117,7 +117,7 @@ async def test_a_model_server_that(fault, kind):
 
 @asynccontextmanager
 async def over_nats(kind, agents, server, **more):
-    """A society whose members a worker hosts on a bus of its own."""
+    """A society whose members are hosted by a worker on a separate bus."""
     times = {"beat": 0.1, "silence": 0.6, "patience": 8.0, **more}
     async with AsyncExitStack() as stack:
         worker = await stack.enter_async_context(NatsBus(server.url, **times))
@@ -149,7 +149,7 @@ async def test_nats_that_is(fault, kind):
 
 
 class Failing(MemoryTrace):
-    """A store that is full after so many records, or slow."""
+    """A store that is full after some number of records, or slow."""
 
     def __init__(self, room: int | None = None, seconds: float = 0.0) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a picture, a tool or a member says is never another's message or ballot, nor a prompt of ours."""
+"""What a picture, a tool or a member says never becomes another member's message or ballot, or our prompt."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_a_proposal_that_calls_itself_by_another_name_wins_no_votes_for_it
 
 
 def sign(text: str) -> bytes:
-    """A picture with large print."""
+    """A picture with large text."""
     picture = Image.new("RGB", (900, 160), "white")
     ImageDraw.Draw(picture).text((20, 50), text, fill="black", font=ImageFont.load_default(44))
     out = io.BytesIO()

@@ -1,4 +1,4 @@
-"""However it is installed, `nlsom` works, with societies, prompts, pictures and weights inside."""
+"""`nlsom` works from every kind of installation, with societies, prompts, pictures and weights included."""
 
 from __future__ import annotations
 

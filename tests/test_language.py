@@ -1,4 +1,4 @@
-"""What a society's file can say: structures of phases, votes over proposals, tallies, ends of rounds."""
+"""The language of society files: structures per phase, votes over proposals, tallies, ends of rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Societies of hundreds run end to end; the benchmark measures those of thousands."""
+"""Societies with hundreds of members run end to end; the benchmark measures thousands."""
 
 from __future__ import annotations
 

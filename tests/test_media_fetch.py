@@ -41,7 +41,7 @@ class Server:
             if self.hold is not None:
                 await self.hold.wait()
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has gone: that is what some tests are about
+            pass  # the client has disconnected, as some tests intend
         finally:
             writer.close()
 
@@ -230,7 +230,7 @@ async def test_a_redirect_to_loopback_is_refused() -> None:
 
 
 async def test_the_connection_goes_to_the_address_that_was_checked() -> None:
-    answers = ["127.0.0.2", "127.0.0.1"]  # a name that is rebound as soon as it was looked up
+    answers = ["127.0.0.2", "127.0.0.1"]  # a name that is rebound right after it was looked up
 
     async def rebinding(host: str, port: int) -> Sequence[Address]:
         return [ip_address(answers.pop(0))]

@@ -517,7 +517,7 @@ def test_every_mode_of_every_kind_comes_out_plain_and_then_passes(drawn: tuple[s
     assert shown.size == picture.size
     assert let_in(out)[1] == out, "what came out once passes byte for byte"
     if image.media_type != "image/png" or (kind == "GIF" and picture.mode not in ("1", "L", "P")):
-        return  # the file itself has lost something
+        return  # the file itself is damaged
     if picture.mode in ("1", "L", "P", "RGB"):
         assert np.array_equal(np.asarray(shown), np.asarray(picture.convert("RGB")))
     if picture.mode in ("LA", "RGBA"):

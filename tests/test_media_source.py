@@ -1,4 +1,4 @@
-"""A picture is given as a path, bytes, a URL or pixels; what cannot be read is refused, never waited for."""
+"""A picture is given as a path, bytes, a URL or pixels; whatever cannot be read is refused at once."""
 
 from __future__ import annotations
 

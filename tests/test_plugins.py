@@ -1,4 +1,4 @@
-"""A stranger's plugins: found by entry point, imported when named; a broken one hurts nobody else."""
+"""Third-party plugins: found by entry point, imported when named; a broken one does not affect others."""
 
 from __future__ import annotations
 

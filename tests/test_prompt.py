@@ -1,4 +1,4 @@
-"""Prompts: what is shared comes first and only grows; no member can forge what another said."""
+"""Prompts: the shared part comes first and only grows; no member can forge another member's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Yes and no, numbers, "I don't know", short answers, and the dress of a reply."""
+"""Yes and no, numbers, "I don't know", short answers, and the decoration around them."""
 
 import json
 from pathlib import Path

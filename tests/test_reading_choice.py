@@ -824,5 +824,5 @@ def test_letters_that_are_alike_in_other_alphabets_are_no_labels(reply, index):
 
 @pytest.mark.parametrize("opened", ["<b>", r"\(", "<p>", r"\["])
 def test_what_is_opened_again_and_again_is_not_searched_to_its_end_each_time(opened):
-    # Ten seconds and more, if it were.
+    # If it were, this would take more than ten seconds.
     assert read_choice(opened * 40_000 + " B", ("a cat", "a dog"), ("A", "B"))[0] in (1, None)

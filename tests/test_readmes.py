@@ -1,4 +1,4 @@
-"""What the READMEs show is so: societies load, Python runs, commands and targets exist."""
+"""The READMEs are correct: societies load, Python runs, commands and targets exist."""
 
 from __future__ import annotations
 

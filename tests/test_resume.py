@@ -66,7 +66,7 @@ class Killed(TraceError):
 
 
 class Mortal(MemoryTrace):
-    """A trace in memory whose process dies after so many steps; what was not durable is lost."""
+    """A trace in memory whose process dies after some number of steps; anything not yet durable is lost."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Mortal(MemoryTrace):
 
 
 class Written(Mortal):
-    """As `Mortal`, but all that was appended survives, as where the writer was quick."""
+    """Like `Mortal`, but everything appended survives, as with a fast writer."""
 
     def append(self, record: Record) -> None:
         self._step()

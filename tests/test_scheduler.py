@@ -752,7 +752,7 @@ class TestCancelling:
             async with society.mindstorm(VqaTask(question="What?")) as running:
                 waiting = asyncio.create_task(running.verdict())
                 await asyncio.sleep(0)
-            # A `CancelledError` would end whoever waits without a word, as if it had been cancelled itself.
+            # A `CancelledError` would silently end the waiting task, as if that had been cancelled itself.
             with pytest.raises(NoVerdict, match="was cancelled"):
                 await waiting
             with pytest.raises(NoVerdict, match="was cancelled"):

@@ -1,4 +1,4 @@
-"""The examples of the server's documentation, as they stand there; only the port is another."""
+"""The examples of the server's documentation, unchanged except for the port."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ async def test_pictures_stay_for_the_next_question_until_they_are_removed_or_oth
             await expect(page.locator("#answer")).to_have_text("A")
             return (await client.get("/v1/mindstorms")).json()["data"][0]["images"]
 
-        kept = page.get_by_text("Sent with the next question too")
+        kept = page.get_by_text("Also sent with your next question")
         await drop(page)
         await choose(page)
         await expect(page.locator("#pictures img")).to_have_count(2)
@@ -180,7 +180,7 @@ async def test_a_past_mindstorm_is_opened_and_played_again(tmp_path):
         await expect(page.locator("#answer")).to_have_text("cat")
         await expect(page.locator(".said")).to_have_count(6)
         await page.get_by_label("Speed").select_option("fast")
-        await page.get_by_role("button", name="Play it again").click()
+        await page.get_by_role("button", name="Replay").click()
         await expect(page.locator("#verdict")).to_be_hidden()
         await expect(page.locator(".said")).to_have_count(6)
         await expect(page.locator("#answer")).to_have_text("cat")
@@ -235,7 +235,7 @@ async def test_a_mindstorm_is_cancelled_from_the_page(tmp_path):
         await page.get_by_role("button", name="Ask", exact=True).click()
         await expect(page.locator("#graph circle.thinking")).to_have_count(1)
         await page.get_by_role("button", name="Cancel").click()
-        await expect(page.get_by_role("status")).to_contain_text("It stopped")
+        await expect(page.get_by_role("status")).to_contain_text("Stopped")
         while slow.running:
             await asyncio.sleep(0.01)
 
@@ -255,9 +255,9 @@ async def test_a_hundred_and_twenty_nine_members_fit_a_phone(tmp_path):
 
 async def test_a_key_is_asked_for_where_one_is_needed(tmp_path):
     async with visited(tmp_path, keys=Keys({"me": KEY})) as (page, _, _):
-        await page.get_by_label("Key of this server").fill("wrong")
+        await page.get_by_label("Key", exact=True).fill("wrong")
         await page.keyboard.press("Enter")
-        await page.get_by_label("Key of this server").fill(KEY)
+        await page.get_by_label("Key", exact=True).fill(KEY)
         await page.keyboard.press("Enter")
         await expect(page.locator("#society option")).to_have_text(["trio"])
 
@@ -271,7 +271,7 @@ async def test_everything_is_reached_by_keyboard_and_has_a_name(tmp_path):
             reached.append(
                 await page.evaluate("document.activeElement.id || document.activeElement.textContent")
             )
-        assert reached[:5] == ["To the dialogue", "society", "question", "files", "send"]
+        assert reached[:5] == ["Skip to the dialogue", "society", "question", "files", "send"]
         nameless = await page.evaluate(
             """[...document.querySelectorAll("input, textarea, select, button")]
                 .filter((one) => !one.labels?.length && !one.textContent.trim() && !one.ariaLabel)

@@ -1,4 +1,4 @@
-"""A society: opened and closed as one, asked as often as one likes, checked before it runs."""
+"""A society: opened and closed as a whole, asked any number of times, checked before it runs."""
 
 from __future__ import annotations
 

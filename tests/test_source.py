@@ -1,4 +1,4 @@
-"""Reading YAML without guesses, and with a place for everything."""
+"""Reads YAML without guessing, with a location for every value."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ CAT = (PHOTOGRAPHS / "900000000004.jpg").read_bytes()
 
 @pytest.fixture(scope="module")
 def compiled() -> Sight:
-    """One for all tests here, so that models are compiled once."""
+    """Shared by all tests here, so that models are compiled once."""
     return Sight()
 
 

@@ -1,4 +1,4 @@
-"""Traces keep to the contract; the one in SQLite survives what files have to survive."""
+"""Traces fulfil the contract; those in SQLite survive crashes and damage."""
 
 from __future__ import annotations
 

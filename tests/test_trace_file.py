@@ -1,4 +1,4 @@
-"""The trace's file survives what files meet: torn tails, full disks, locks, older versions, two at once."""
+"""The trace's file survives torn tails, full disks, locks, older versions and two writers at once."""
 
 from __future__ import annotations
 

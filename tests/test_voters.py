@@ -12,7 +12,7 @@ NAMES = ("yes", "no")
 
 
 def band(n, p, level=0.99):
-    """The least and most successes of n that both lie within the level: exact binomial quantiles."""
+    """The smallest and largest number of successes of n within the level: exact binomial quantiles."""
 
     def chance_of(k):
         return math.exp(
@@ -69,7 +69,7 @@ def test_the_formula_is_that_of_the_binomial():
 
 
 def accuracy(rule, competences):
-    """Exact: over every way in which voters can be right and wrong; a tie counts as a half."""
+    """The exact value, summed over all outcomes of which voters are right; a tie counts one half."""
     total = 0.0
     for right in product((True, False), repeat=len(competences)):
         votes = [

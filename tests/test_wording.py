@@ -1,4 +1,4 @@
-"""An open answer is counted in a normalised form, and told in the words of those who gave it."""
+"""An open answer is counted in normalised form, and reported in the words in which it was given."""
 
 from __future__ import annotations
 

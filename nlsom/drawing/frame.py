@@ -41,9 +41,9 @@ class Legend:
         if one_way:
             self.notes.append("an arrow: the one it points to hears the other")
         if True in closed:
-            self.notes.append("a dot: all who are tied to it hear each other")
+            self.notes.append("a dot: all connected to it hear each other")
         if False in closed:
-            self.notes.append("arrows from a dot: these hear all who are tied to it")
+            self.notes.append("arrows from a dot: these hear all connected to it")
 
     def note(self, text: str) -> None:
         """Adds a note."""

@@ -33,7 +33,7 @@ class Hub:
 
     @property
     def closed(self) -> bool:
-        """Whether all members tied to it hear each other."""
+        """Whether all members connected to it hear each other."""
         return self.whom == frozenset(self.who)
 
     def lines(self, points: Sequence[Point], r: float) -> list[Line]:

@@ -1,4 +1,4 @@
-"""A run to be killed: 1,000 samples or fewer, three members that note on disk every turn they are asked."""
+"""A benchmark run to kill: up to 1,000 samples, and three members that log every turn to a file."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from nlsom.testing.agents import panel
 
 
 class Noted:
-    """Answers by hash; writes the key of every turn into a file before it answers."""
+    """Answers by hash; appends the key of every turn to a file before it answers."""
 
     def __init__(self, number, notes):
         self.identity = f"noted {number}"

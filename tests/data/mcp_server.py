@@ -1,4 +1,4 @@
-"""An MCP server for tests: over stdio, or with a port as argument over HTTP on this machine."""
+"""An MCP server for tests: over stdio, or, with a port as argument, over HTTP on loopback."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What a `vllm` command does as far as processes go: serves on loopback, has a worker that will not end.
+"""Imitates the processes of a `vllm` command: serves on loopback, with a worker that does not exit.
 
 The environment variable MODE makes it fail: `broken`, `silent`, or `strays` (a child in another session).
 """

@@ -1,4 +1,4 @@
-"""Scores: the official rules of each set, and beside them what a person would accept."""
+"""Scorers: each applies the official rules of a set, and alongside them what a person would accept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ALL: tuple[Scorer, ...] = (
     Captions(),
 )
 SCORERS: Mapping[str, Scorer] = MappingProxyType({scorer.name: scorer for scorer in _ALL})
-"""The scorers that need nothing else, by name."""
+"""The built-in scorers by name, except `tara`, which needs a model for embeddings."""
 
 _UNAVAILABLE = {
     "meteor": "METEOR 1.5 is a Java program with its own paraphrase tables, and this package ships neither",
@@ -41,13 +41,13 @@ _UNAVAILABLE = {
 
 
 def scorer(name: str) -> Scorer:
-    """The scorer of that name: one of `SCORERS`, or of the entry point group `nlsom.scorers`.
+    """Returns the scorer with this name, from `SCORERS` or the entry point group `nlsom.scorers`.
 
-    An entry point names what makes a `Scorer` when it is called without arguments.
+    An entry point refers to a callable without arguments that returns a `Scorer`.
 
     Raises:
-        Unavailable: METEOR and SPICE, which are never replaced by something like them.
-        UsageError: No such scorer.
+        Unavailable: METEOR or SPICE was requested; no approximation is offered in their place.
+        UsageError: There is no such scorer.
     """
     key = name.casefold()
     if key in _UNAVAILABLE:

@@ -16,11 +16,11 @@ _BETA = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Bleu:
-    """BLEU by order, from 1 to 4.
+    """BLEU-1 to BLEU-4.
 
     Attributes:
-        corpus: Of the whole set; not a mean over captions.
-        captions: Of each caption by itself, shape (n, 4).
+        corpus: BLEU of the whole set, shape (4,); not the mean over captions.
+        captions: BLEU of each caption, shape (n, 4).
     """
 
     corpus: tuple[float, ...]
@@ -28,7 +28,7 @@ class Bleu:
 
 
 def bleu(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> Bleu:
-    """Clipped n-gram precision with a brevity penalty against the reference closest in length."""
+    """Clipped n-gram precision, with a brevity penalty relative to the reference closest in length."""
     captions: list[tuple[float, ...]] = []
     total_right, total_said = [0] * _ORDERS, [0] * _ORDERS
     total_length = total_wanted = 0
@@ -74,8 +74,8 @@ def _geometric(right: Sequence[int], said: Sequence[int], length: int, wanted: i
 
 
 def rouge_l(hypothesis: Tokens, references: Sequence[Tokens]) -> float:
-    """ROUGE-L of one caption, by the best precision and the best recall over references; beta 1.2; 0 to 1."""
-    # The tool splits an empty caption into one empty word.
+    """ROUGE-L of one caption (0 to 1), from the best precision and best recall over references; beta 1.2."""
+    # The tool treats an empty caption as one empty word.
     said = list(hypothesis) or [""]
     common = [(_subsequence(said, list(reference) or [""]), len(reference) or 1) for reference in references]
     precision = max(length for length, _ in common) / len(said)
@@ -86,7 +86,7 @@ def rouge_l(hypothesis: Tokens, references: Sequence[Tokens]) -> float:
 
 
 def _subsequence(one: Tokens, other: Tokens) -> int:
-    """Length of the longest common subsequence, a row of the table in the bits of one number (Hyyrö 2004)."""
+    """Length of the longest common subsequence; bit-parallel, one table row per integer (Hyyrö 2004)."""
     places: dict[str, int] = {}
     for at, token in enumerate(one):
         places[token] = places.get(token, 0) | 1 << at

@@ -1,4 +1,4 @@
-"""Captions: CIDEr, BLEU, ROUGE-L over a whole set, and similarity of sentence embeddings (TARA)."""
+"""Caption scores: CIDEr, BLEU and ROUGE-L over a whole set, and similarity of sentence embeddings (TARA)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nlsom.errors import UsageError
 from nlsom.reading import clean
 
 Embed = Callable[[Sequence[str]], NDArray[np.floating]]
-"""Texts to vectors, shape (texts, dimensions)."""
+"""Maps n texts to vectors, shape (n, dimensions)."""
 
 _LEAD = re.compile(r"\A(?:(?:the |a )?(?:image )?caption(?: is)?|description|answer)\s*[:-]\s*", re.I)
 
 
 def caption_of(prediction: str | None) -> str:
-    """The caption in a reply: without markdown, "Caption:" and quotes round it; "" for no reply."""
+    """The caption in a reply, without markdown, "Caption:" at the start, and quotes; "" for no reply."""
     return _LEAD.sub("", " ".join(clean(prediction or "").split())).strip("\"' ")
 
 
@@ -31,28 +31,29 @@ def _checked(samples: Sequence[Sample]) -> None:
     bare = [sample.id for sample in samples if not sample.references]
     if bare:
         raise UsageError(
-            f"sample {bare[0]} has no reference captions ({len(bare)} such); nothing can be scored"
+            f"cannot score captions: {len(bare)} of {len(samples)} samples have no reference captions "
+            f"(the first: {bare[0]})"
         )
 
 
 class Captions:
-    """COCO's caption scores but METEOR and SPICE. A sample's score is its CIDEr-D, from 0 to 10.
+    """COCO's caption scores, except METEOR and SPICE. A sample's score is its CIDEr-D, from 0 to 10.
 
     Figures: `CIDEr` (CIDEr-D, as COCO's tool prints it), `BLEU-1` to `BLEU-4`, `ROUGE-L`, and `CIDEr-plain`
-    (neither clipped nor penalised). The lenient column takes markdown, "Caption:" and outer quotes away
-    first. No reply is an empty caption.
+    (neither clipped nor penalised). The lenient column first removes markdown, "Caption:" and enclosing
+    quotes. A missing reply counts as an empty caption.
     """
 
     name = "captions"
 
     def score(self, prediction: str | None, sample: Sample) -> None:
-        """None: document frequencies come from the whole set."""
+        """Returns None: CIDEr needs the document frequencies of the whole set."""
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """All figures.
+        """Computes all figures.
 
         Raises:
-            UsageError: A sample has no reference.
+            UsageError: A sample has no reference captions.
         """
         _checked(samples)
         references = [[tokenize(reference) for reference in sample.references] for sample in samples]
@@ -70,7 +71,7 @@ class Captions:
 
 
 def _apart(captions: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Captions with a token like "1 1/2" taken for two words, as the tool does for all but ROUGE-L."""
+    """Splits tokens like "1 1/2" into two words, as the tool does for every score except ROUGE-L."""
     return [" ".join(tokens).split() for tokens in captions]
 
 
@@ -89,9 +90,9 @@ def _figures(
 
 
 class Similarity:
-    """Cosine of sentence embeddings of caption and reference (best over references); TARA (Fu et al. 2022).
+    """Cosine similarity of sentence embeddings, best over references; for TARA (Fu et al. 2022).
 
-    An empty caption is worth 0. A negative cosine is kept.
+    An empty caption scores 0. Negative cosines are kept.
     """
 
     name = "tara"
@@ -100,10 +101,14 @@ class Similarity:
         self._embed = embed
 
     def score(self, prediction: str | None, sample: Sample) -> None:
-        """None: a model would have to be run while the run goes on."""
+        """Returns None: captions are embedded only at the end, all in one call."""
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """The mean similarity; all texts are embedded in one call."""
+        """Computes the mean similarity; all texts are embedded in one call.
+
+        Raises:
+            UsageError: A sample has no reference captions.
+        """
         scores = self._scores(predictions, samples)
         return tally(scores, predictions, {"similarity": mean_of(scores)})
 

@@ -1,4 +1,4 @@
-"""Multiple choice: A-OKVQA, ScienceQA, and sets that have no tool of their own."""
+"""Multiple-choice scores: A-OKVQA, ScienceQA, and sets without an official evaluation tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STATED = re.compile(r"The answer is ([A-Z]).")
 
 
 def aokvqa_choice(prediction: str | None, sample: Sample) -> Score | None:
-    """A-OKVQA, multiple choice (Schwenk et al. 2022): the reply equals the right option exactly."""
+    """A-OKVQA, multiple choice (Schwenk et al. 2022): whether the reply equals the right option exactly."""
     if sample.choice is None:
         return None
     official = float(prediction == sample.task.choices[sample.choice])
@@ -22,7 +22,7 @@ def aokvqa_choice(prediction: str | None, sample: Sample) -> Score | None:
 
 
 def aokvqa_direct(prediction: str | None, sample: Sample) -> Score | None:
-    """A-OKVQA, direct answer: min(1, equal answers / 3), nothing normalised or left out.
+    """A-OKVQA, direct answer: min(1, equal answers / 3), without normalisation or leave-one-out averaging.
 
     Questions marked `difficult_direct_answer` are not counted.
     """
@@ -36,7 +36,7 @@ def aokvqa_direct(prediction: str | None, sample: Sample) -> Score | None:
 
 
 def letter_choice(prediction: str | None, sample: Sample) -> Score | None:
-    """The reply is the right option's letter or its text."""
+    """Whether the reply is the letter or the text of the right option."""
     if sample.choice is None:
         return None
     right = (sample.task.choices[sample.choice], labels_for(sample.task.choices)[sample.choice])
@@ -44,9 +44,9 @@ def letter_choice(prediction: str | None, sample: Sample) -> Score | None:
 
 
 def scienceqa(prediction: str | None, sample: Sample) -> Score | None:
-    """ScienceQA (Lu et al. 2022): the letter of the only "The answer is B.", or the reply as a whole.
+    """ScienceQA (Lu et al. 2022): whether a reply is the right option, or says "The answer is B." once.
 
-    Where there is neither, its own tool draws an option at random; here that is wrong.
+    Where no option can be read, the official tool draws one at random; here the reply counts as wrong.
     """
     score = letter_choice(prediction, sample)
     if score is None or prediction is None or score.official:
@@ -57,9 +57,9 @@ def scienceqa(prediction: str | None, sample: Sample) -> Score | None:
 
 
 def one_answer(prediction: str | None, sample: Sample) -> Score | None:
-    """Choices by letter or text, open questions by equality of words or numbers.
+    """Scores choices by letter or text, and open questions by equality of words (ignoring case) or numbers.
 
-    Numbers are equal when they agree to two places.
+    Numbers are equal if they agree to two decimal places.
     """
     if sample.task.choices:
         return letter_choice(prediction, sample)

@@ -1,7 +1,7 @@
 """CIDEr and CIDEr-D (Vedantam et al. 2015) over a whole set, in NumPy.
 
-The n-grams of all captions are numbered at once, and each (caption, n-gram) that occurs is one entry of a few
-flat arrays; what the definitions sum over n-grams becomes sums over those arrays.
+The n-grams of all captions are numbered together, and each (caption, n-gram) pair that occurs is one entry of
+a few flat arrays; the definitions' sums over n-grams become sums over these arrays.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _SIGMA = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Cider:
-    """Both scores, one a picture; the score of a set is the mean.
+    """Both scores for each of n pictures; the score of a set is the mean.
 
     Attributes:
-        cider_d: CIDEr-D, with clipped counts and a penalty on length: what COCO's caption tool prints as
-            "CIDEr". 0 to 10.
-        cider: Plain CIDEr, without either. 0 to 10.
+        cider_d: CIDEr-D, with clipped counts and a length penalty; this is what COCO's caption tool prints as
+            "CIDEr". Shape (n,), 0 to 10.
+        cider: Plain CIDEr, without clipping and penalty. Shape (n,), 0 to 10.
     """
 
     cider_d: Floats
@@ -35,14 +35,11 @@ class Cider:
 
 
 def cider(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> Cider:
-    """Scores one hypothesis a picture against its references; document frequencies come from the references.
+    """Scores one hypothesis per picture against its references, which also give the document frequencies.
 
     Args:
-        hypotheses: Tokens of a caption for each of n pictures.
-        references: For each picture its reference captions, at least one.
-
-    Returns:
-        Two arrays of shape (n,).
+        hypotheses: The tokens of one caption for each of n pictures.
+        references: For each picture, the tokens of its reference captions; at least one.
 
     Raises:
         ValueError: The lengths differ, or a picture has no reference.
@@ -65,7 +62,7 @@ def cider(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) 
     clipped, plain = np.zeros(len(captions) - n), np.zeros(len(captions) - n)
     starts, grams = np.arange(len(words)), words
     for order in range(1, _ORDERS + 1):
-        if order > 1:  # one word longer, where the caption goes on
+        if order > 1:  # extend each n-gram by one word where its caption is long enough
             last = starts + order - 1
             on = last < len(words)
             on[on] = owner[starts[on]] == owner[last[on]]
@@ -74,7 +71,7 @@ def cider(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) 
         clipped += one_clipped
         plain += one_plain
 
-    # The tool takes the number of bigrams for the length of a caption.
+    # The tool uses the number of bigrams as the length of a caption.
     size = np.maximum(lengths - 1, 0)
     delta = (size[picture[n:]] - size[n:]).astype(np.float64)
     clipped *= np.exp(-(delta**2) / (2 * _SIGMA**2))
@@ -85,14 +82,14 @@ def cider(hypotheses: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) 
 
 
 def _order(grams: Ints, owner: Ints, picture: Ints, n: int) -> tuple[Floats, Floats]:
-    """Similarity of each reference to its hypothesis in n-grams of one order: clipped, and plain."""
+    """Similarity of each reference to its hypothesis over n-grams of one order: (clipped, plain)."""
     span = int(grams.max(initial=0)) + 1
     entries, counts = np.unique(owner * span + grams, return_counts=True)
     owner, grams = entries // span, entries % span
     keys = picture[owner] * span + grams
     first = int(np.searchsorted(owner, n))  # hypotheses come first, then references
 
-    ordered = np.sort(keys[first:])  # np.unique hashes, which takes longer here
+    ordered = np.sort(keys[first:])  # np.unique hashes, which is slower here
     once_a_picture = ordered[np.diff(ordered, prepend=-1) > 0]
     frequency = np.bincount(once_a_picture % span, minlength=span)
     weights: Floats = counts * (np.log(float(n)) - np.log(np.maximum(frequency, 1)))[grams]
@@ -112,7 +109,7 @@ def _order(grams: Ints, owner: Ints, picture: Ints, n: int) -> tuple[Floats, Flo
 
 
 def _numbered(captions: Sequence[Tokens]) -> Ints:
-    """All words of all captions in order, each as a number."""
+    """All words of all captions in order, each replaced by a number."""
     numbers: dict[str, int] = {}
     return np.array(
         [numbers.setdefault(word, len(numbers)) for caption in captions for word in caption], np.int64
@@ -120,5 +117,5 @@ def _numbered(captions: Sequence[Tokens]) -> Ints:
 
 
 def _dense(values: Ints) -> Ints:
-    """The same values numbered without gaps."""
+    """The values renumbered without gaps."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)

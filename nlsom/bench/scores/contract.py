@@ -1,4 +1,4 @@
-"""The contract of a scorer: a score a sample where there is one, and figures over the whole set."""
+"""The interface of a scorer: a score per sample where one is defined, and figures over the whole set."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Pair:
     """A figure in two columns.
 
     Attributes:
-        official: As the set's own tool gives it.
-        lenient: As a person would judge: case, a final period, markdown, "Answer: red" and the letter of an
-            option are no faults.
+        official: The value by the rules of the set's official tool.
+        lenient: The value as a person would judge: ignores case, a final period and markdown, and accepts
+            "Answer: red" and the letter of an option.
     """
 
     official: float
@@ -26,10 +26,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Score(Pair):
-    """What a reply is worth, between 0 and 1 for all but captions.
+    """The score of a reply, between 0 and 1 except for captions.
 
     Attributes:
-        read: What the lenient column took as the answer; None where nothing could be read.
+        read: The answer that the lenient column read from the reply; None if it could not read one.
         why: How it was read, or why not.
     """
 
@@ -42,11 +42,11 @@ class Totals:
     """Figures over a whole set.
 
     Attributes:
-        figures: By name, the one to report first; all but those of captions are shares between 0 and 1.
-        scores: One a sample, in order; None for a sample that the set does not count.
-        counted: How many samples the figures are taken over.
-        abstained: Of those, how many got no reply, or one that says "I don't know".
-        unparsable: Of those, how many got a reply in which no answer could be read.
+        figures: The figures by name, the main one first; shares between 0 and 1, except for captions.
+        scores: One per sample, in order; None for a sample that the set does not count.
+        counted: Number of samples on which the figures are based.
+        abstained: How many of these got no reply, or one like "I don't know".
+        unparsable: How many of these got a reply from which no answer could be read.
     """
 
     figures: Mapping[str, Pair]
@@ -57,23 +57,23 @@ class Totals:
 
 
 class Scorer(Protocol):
-    """Scores replies against a set. `name` is what the registry calls it."""
+    """Scores replies to the samples of a set."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name by which it is looked up."""
         ...
 
     def score(self, prediction: str | None, sample: Sample) -> Score | None:
-        """The worth of one reply, for sight while a run goes on.
+        """Scores one reply; shown while a run is under way.
 
         Returns:
-            None where the set does not count the sample, or has a score only as a whole (captions).
+            None if the set does not count the sample, or if only the whole set can be scored (captions).
         """
         ...
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """Figures over the set; a sample without a prediction counts as wrong."""
+        """Computes the figures over the set; a prediction of None (no reply) counts as wrong."""
         ...
 
 
@@ -81,7 +81,7 @@ Judge = Callable[[str | None, Sample], Score | None]
 
 
 def mean_of(pairs: Sequence[Pair]) -> Pair:
-    """Means of both columns; 0 over nothing."""
+    """The means of both columns; 0 if there are no pairs."""
     n = len(pairs) or 1
     return Pair(sum(p.official for p in pairs) / n, sum(p.lenient for p in pairs) / n)
 
@@ -89,7 +89,7 @@ def mean_of(pairs: Sequence[Pair]) -> Pair:
 def tally(
     scores: Sequence[Score | None], predictions: Sequence[str | None], figures: Mapping[str, Pair]
 ) -> Totals:
-    """Totals with the shares of replies that abstained and of those that could not be read."""
+    """Totals with these figures and scores; counts the replies that abstained or could not be read."""
     unread = [
         prediction is None or says_unknown(prediction)
         for prediction, score in zip(predictions, scores, strict=True)
@@ -106,10 +106,10 @@ def tally(
 
 @dataclass(frozen=True, slots=True)
 class PerSample:
-    """A scorer whose figure is the mean over samples.
+    """A scorer whose only figure is the mean over samples.
 
     Attributes:
-        name: What it is called, and its figure.
+        name: Name of the scorer and of its figure.
         judge: Scores one reply.
     """
 
@@ -117,10 +117,10 @@ class PerSample:
     judge: Judge
 
     def score(self, prediction: str | None, sample: Sample) -> Score | None:
-        """The worth of one reply."""
+        """Scores one reply."""
         return self.judge(prediction, sample)
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """The mean, in both columns."""
+        """Computes the mean in both columns."""
         scores = [self.judge(p, sample) for p, sample in zip(predictions, samples, strict=True)]
         return tally(scores, predictions, {self.name: mean_of([s for s in scores if s is not None])})

@@ -1,4 +1,4 @@
-"""MMBench (Liu et al. 2023): how its own tool reads replies before it asks GPT, and circular evaluation."""
+"""MMBench (Liu et al. 2023): how the official tool reads replies without GPT, and circular evaluation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from nlsom.bench.scores.contract import Pair, Score, Totals, mean_of, tally
 from nlsom.form import labels_for
 
 _BLANK = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
-_LAST = 4  # words of a reply among which its letter has to be
-_STATED = re.compile(r"answer\s+is\s+\**([A-D])", re.I)  # "answer is a cat" is A: the tool has it so
+_LAST = 4  # the letter has to be among this many last words of the reply
+_STATED = re.compile(r"answer\s+is\s+\**([A-D])", re.I)  # reads "answer is a cat" as A, as the tool does
 _REFUSES = re.compile(
     r"Sorry, I can't help with images of people yet\.|I can't process this file\."
     r"|I'm sorry, but without the image provided|Cannot determine the answer"
@@ -21,13 +21,14 @@ _REFUSES = re.compile(
 
 
 def mmbench_choice(reply: str, options: Sequence[str]) -> int | None:
-    """The option that MMBench's tool (VLMEvalKit) reads without the help of GPT.
+    """The option that MMBench's tool (VLMEvalKit) reads from a reply without the help of GPT.
 
-    That is the only letter that stands alone, if it does near the end; else the letter after "answer is";
-    else the only option whose text is in the reply, if that is not more than twice as long as all options.
+    This is the only label that occurs as a separate word, if it is among the last words; else the letter
+    after "answer is"; else the only option whose text occurs in the reply, provided that the reply is at most
+    twice as long as all options together.
 
     Returns:
-        Its index; None where the tool would ask GPT, or takes the reply for a refusal.
+        Its index; None if the tool would ask GPT, or recognises the reply as a refusal.
     """
     if _REFUSES.search(reply):
         return None
@@ -35,7 +36,7 @@ def mmbench_choice(reply: str, options: Sequence[str]) -> int | None:
     alone = [at for at, label in enumerate(labels) if label in words]
     if len(alone) == 1 and words.index(labels[alone[0]]) >= len(words) - _LAST:
         return alone[0]
-    if not alone and "Z" in words:  # the tool's letter for no answer
+    if not alone and "Z" in words:  # the tool's label for "no answer"
         return None
     if (stated := _STATED.search(reply)) and stated[1].upper() in labels:
         return labels.index(stated[1].upper())
@@ -47,7 +48,7 @@ def mmbench_choice(reply: str, options: Sequence[str]) -> int | None:
 
 
 def _judged(prediction: str | None, sample: Sample) -> Score | None:
-    """A reply by the tool's own reading, but one that is an option's letter or text is that option."""
+    """Scores a reply as the tool reads it, but takes an option's mere letter or text as that option."""
     score = letter_choice(prediction, sample)
     if score is None or prediction is None or score.official:
         return score
@@ -57,20 +58,20 @@ def _judged(prediction: str | None, sample: Sample) -> Score | None:
 
 
 class Circular:
-    """A question is asked once a rotation of its options; all must be right.
+    """Circular evaluation: each question is asked once per rotation of its options; all must be right.
 
     Rotations of one question share `meta["group"]`, or their identifier modulo a million, as in the official
-    files. MMBench's own tool asks GPT where it reads no option; here that is wrong.
+    files. Where MMBench's tool cannot read an option it asks GPT; here the reply counts as wrong.
     """
 
     name = "mmbench"
 
     def score(self, prediction: str | None, sample: Sample) -> Score | None:
-        """One rotation by itself."""
+        """Scores one rotation by itself."""
         return _judged(prediction, sample)
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """`circular`: all rotations of a question are right; `vanilla`: the one that is asked first is."""
+        """Computes `circular`, for which all rotations must be right, and `vanilla`, for the first only."""
         scores = [self.score(p, sample) for p, sample in zip(predictions, samples, strict=True)]
         groups: defaultdict[str, list[tuple[int, Score]]] = defaultdict(list)
         for score, sample in zip(scores, samples, strict=True):
@@ -86,11 +87,11 @@ class Circular:
 
 
 def _rotation(sample: Sample) -> tuple[str, int]:
-    """The question of a rotation, and how far its options are turned."""
+    """The question that a sample belongs to, and a number that orders its rotations."""
     number = int(sample.id) if sample.id.isdecimal() else 0
     if (group := sample.meta.get("group")) is not None:
         return str(group), number
     return (str(number % _TURN), number // _TURN) if sample.id.isdecimal() else (sample.id, 0)
 
 
-_TURN = 1_000_000  # what the official files add to the identifier for each rotation
+_TURN = 1_000_000  # the official files add this to the identifier for each rotation

@@ -1,4 +1,4 @@
-"""MMMU (Yue et al. 2024): how its own tool reads replies, but that it draws an option where it reads none."""
+"""MMMU (Yue et al. 2024): reads replies like the official tool, but never draws an option at random."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NUMBERS = (
 
 
 def mmmu_choice(reply: str, options: Sequence[str]) -> int | None:
-    """The option that MMMU's tool reads.
+    """The option that MMMU's tool reads from a reply.
 
-    That is the last label in brackets, else the last that stands alone, else, in replies of more than five
-    words, the option whose text comes last.
+    This is the last label in brackets; else the last label that stands alone; else, in replies of more than
+    five words, the option whose text occurs last.
 
     Returns:
-        Its index; None where the tool would draw one at random.
+        Its index; None where the tool would draw an option at random.
     """
     for end in _ENDS:
         reply = reply.strip(end)
@@ -42,13 +42,13 @@ def mmmu_choice(reply: str, options: Sequence[str]) -> int | None:
 
 
 def _last(reply: str, said: Sequence[str]) -> int | None:
-    """Which of several texts comes last in a reply; of two in one place the first of them."""
+    """Index of the text whose last occurrence in the reply is latest; the first of those that tie."""
     places = [reply.rfind(each) for each in said]
     return places.index(max(places)) if max(places, default=-1) >= 0 else None
 
 
 def mmmu_open(reply: str) -> set[str | float]:
-    """What MMMU's tool takes from a reply to an open question: the ends of its lines, and numbers in them."""
+    """What MMMU's tool extracts from a reply to an open question: ends of lines, and the numbers in them."""
     text = reply.strip().strip(".").lower()
     lines = text.split("\n")
     ends: list[str] = []
@@ -72,11 +72,11 @@ def _plain(text: str) -> tuple[str | float, ...]:
         return (round(float(text.replace(",", "")), 2),)
     except ValueError:
         low = text.lower()
-        return (f" {low}", f"{low} ") if len(low) == 1 else (low,)  # a single letter is in every word
+        return (f" {low}", f"{low} ") if len(low) == 1 else (low,)  # a bare letter would occur in any word
 
 
 def _right(reply: str, answers: Sequence[str]) -> bool:
-    """Whether a gold number is among those taken from the reply, or a gold text is part of one."""
+    """Whether a gold number equals an extracted number, or a gold text is part of an extracted text."""
     gold = [value for answer in answers for value in _plain(answer)]
     return any(
         any(isinstance(one, str) and one in said for one in gold) if isinstance(said, str) else said in gold
@@ -85,7 +85,7 @@ def _right(reply: str, answers: Sequence[str]) -> bool:
 
 
 def mmmu(prediction: str | None, sample: Sample) -> Score | None:
-    """A reply by MMMU's own reading; one that is an option's letter or text and no more is that option."""
+    """Scores a reply as MMMU's tool reads it, but takes an option's mere text as that option."""
     score = one_answer(prediction, sample)
     if score is None or prediction is None:
         return score

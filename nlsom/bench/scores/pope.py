@@ -1,4 +1,4 @@
-"""POPE: does the picture show it? (Li et al. 2023)."""
+"""POPE (Li et al. 2023): yes/no questions about whether an object is in the picture."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from nlsom.reading import read_yes_no
 
 
 def pope_reads(text: str) -> str:
-    """How POPE's own tool reads: "no" where "No", "no" or "not" is in the first sentence, else "yes"."""
+    """Reads a reply like POPE's tool: "no" if "No", "no" or "not" is in the first sentence, else "yes"."""
     words = text.split(".", 1)[0].replace(",", "").split(" ")
     return "no" if {"No", "no", "not"} & set(words) else "yes"
 
 
 def rates(said: Sequence[str | None], gold: Sequence[str]) -> dict[str, float]:
-    """Accuracy, precision, recall, F1 and share of yes; "yes" is the positive class.
+    """Accuracy, precision, recall, F1 and the share of "yes", each 0 to 1; "yes" is the positive class.
 
-    None is a wrong answer: it is neither yes nor no. A rate over nothing is 0, where POPE's tool stops with
-    a division by zero.
+    None, which is neither yes nor no, counts as wrong. A rate with denominator 0 is 0, where POPE's tool
+    fails with a division by zero.
     """
     pairs = list(zip(said, gold, strict=True))
     hit = sum(s == g == "yes" for s, g in pairs)
@@ -40,15 +40,15 @@ def _share(part: float, whole: float) -> float:
 
 
 class Pope:
-    """Scores yes and no against `sample.answers[0]`.
+    """Scores yes/no replies against `sample.answers[0]`.
 
-    An abstention is wrong in both columns; POPE's tool, which knows none, would count an empty reply as yes.
+    A missing reply is wrong in both columns. POPE's tool has no such case; it reads an empty reply as "yes".
     """
 
     name = "pope"
 
     def score(self, prediction: str | None, sample: Sample) -> Score:
-        """1 where the reply is read as the gold answer."""
+        """Scores 1 if the reply is read as the gold answer, else 0."""
         gold = sample.answers[0].casefold()
         if prediction is None:
             return Score(0.0, 0.0, None, "no reply")
@@ -56,7 +56,7 @@ class Pope:
         return Score(float(pope_reads(prediction) == gold), float(read == gold), read, why)
 
     def total(self, predictions: Sequence[str | None], samples: Sequence[Sample]) -> Totals:
-        """All five rates."""
+        """Computes the five figures of `rates`."""
         scores = [self.score(p, sample) for p, sample in zip(predictions, samples, strict=True)]
         gold = [sample.answers[0].casefold() for sample in samples]
         official = rates([None if p is None else pope_reads(p) for p in predictions], gold)

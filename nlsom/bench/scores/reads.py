@@ -1,4 +1,4 @@
-"""What the lenient column takes as the answer of a reply."""
+"""How the lenient column reads the answer from a reply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _NO_REPLY = "no reply"
 
 
 def option_of(prediction: str | None, sample: Sample) -> tuple[int | None, str]:
-    """The option that a reply names; option text before letter, as answers of a society are option texts."""
+    """The index of the option that a reply names, and how it was read.
+
+    Option texts take precedence over letters, since a society's answers are option texts.
+    """
     choices = sample.task.choices
     if prediction is None:
         return None, _NO_REPLY
@@ -23,10 +26,10 @@ def option_of(prediction: str | None, sample: Sample) -> tuple[int | None, str]:
 
 
 def answer_of(prediction: str | None, gold: Iterable[str]) -> tuple[str | None, str]:
-    """The short answer in a reply.
+    """The short answer in a reply, and how it was read.
 
-    Where all gold answers are yes and no, or all are numbers, a yes or no, or a number, is looked for in the
-    sentence; else the reply without "The answer is", markdown, quotes and final period is taken as a whole.
+    If all gold answers are yes or no, or all are numbers, a yes or no, or a number, is looked for in the
+    reply. Otherwise the whole reply is taken, without "The answer is", markdown, quotes and a final period.
     """
     if prediction is None:
         return None, _NO_REPLY

@@ -1,4 +1,4 @@
-"""Scores of one string against others: ANLS, relaxed accuracy, exact match."""
+"""Scores that compare strings: ANLS, relaxed accuracy, exact match."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def edit_distance(one: str, other: str) -> int:
 def anls(prediction: str, answers: Sequence[str]) -> float:
     """Average normalised Levenshtein similarity of one reply (Biten et al. 2019), threshold 0.5; 0 to 1.
 
-    As the Robust Reading Competition's tool has it: distance over lower-cased text with blanks collapsed,
-    divided by the longest length of the texts as they came; exactly 0.5 is kept.
+    As in the Robust Reading Competition's tool: the distance between the texts in lower case with whitespace
+    collapsed, divided by the greater length of the unchanged texts; a similarity of exactly 0.5 is kept.
     """
     said = " ".join(prediction.lower().split())
     best = 0.0
@@ -41,8 +41,8 @@ def anls(prediction: str, answers: Sequence[str]) -> float:
 def relaxed(prediction: str, target: str) -> bool:
     """Relaxed correctness of ChartQA (Masry et al. 2022), as pix2struct computes it.
 
-    A number may be off by 5 % of the target; a target of 0, and whatever is not a number, has to match but
-    for case. "5%" is 0.05.
+    A number may deviate by 5 % of the target. Anything else, and a target of 0, must match except for case.
+    "5%" is read as 0.05.
     """
     said, wanted = _as_float(prediction), _as_float(target)
     if said is not None and wanted:
@@ -58,7 +58,7 @@ def _as_float(text: str) -> float | None:
 
 
 def judge_anls(prediction: str | None, sample: Sample) -> Score:
-    """ANLS of a reply; DocVQA, InfographicVQA, ST-VQA."""
+    """ANLS of a reply, for DocVQA, InfographicVQA and ST-VQA."""
     official = anls(prediction, sample.answers) if prediction is not None else 0.0
     read, why = answer_of(prediction, sample.answers)
     lenient = max(official, anls(read, [answer.strip() for answer in sample.answers])) if read else 0.0
@@ -66,7 +66,7 @@ def judge_anls(prediction: str | None, sample: Sample) -> Score:
 
 
 def judge_relaxed(prediction: str | None, sample: Sample) -> Score:
-    """Relaxed correctness of a reply; a person also reads "$1,000" and "about 12" for a number."""
+    """Relaxed correctness of a reply; the lenient column also reads "$1,000" and "about 12" as numbers."""
     official = (
         any(relaxed(prediction, answer) for answer in sample.answers) if prediction is not None else False
     )
@@ -90,7 +90,7 @@ def _relaxed_by_eye(read: str, target: str) -> bool:
 
 
 def judge_exact(prediction: str | None, sample: Sample) -> Score:
-    """Equality with the gold answer, character by character; GQA."""
+    """Whether a reply equals a gold answer exactly; for GQA. The lenient column normalises both."""
     official = float(prediction in sample.answers)
     read, why = answer_of(prediction, sample.answers)
     said = normalise(read) if read else ""

@@ -1,12 +1,12 @@
-r"""A tokenizer for captions in the manner of the Penn Treebank, without Java.
+r"""A Penn Treebank tokenizer for captions, without Java.
 
-It gives what COCO's caption tool makes of Stanford's PTBTokenizer 3.4.1 (`-preserveLines -lowerCase`, then
-punctuation left out). Its rules were found by running that program on captions, real and made up: at each
-place the longest match wins, and what has to follow a token counts towards its length. Its quirks are kept:
-`what?!` is two tokens, `end.The` is one, `'tilted'` begins with `'til`.
+It gives the same tokens as COCO's caption tool, which runs Stanford's PTBTokenizer 3.4.1 (`-preserveLines
+-lowerCase`) and then removes punctuation. The rules were inferred by running that program on real and
+made-up captions: at each position the longest match wins, and required context after a token counts towards
+its length. Its quirks are kept: `what?!` is two tokens, `end.The` is one, `'tilted'` begins with `'til`.
 
-On 80,000 captions of people and models (all of COCO val2017 among them) it gave the program's tokens
-without exception; with signs, numbers and abbreviations put into them at random, on all but 9 of 90,000.
+On 80,000 captions by people and models (including all of COCO val2017) its tokens were identical to the
+program's; with signs, numbers and abbreviations inserted at random, on all but 9 of 90,000.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TITLES = (
     "ens ft gen gov govs hon insp invt jos lieut lt maj messrs mfg mlle mme mr mrs ms msgr mt mtg natl "
     "pfc ph pres prof profs pvt rep reps rev sen sens sfc sgt spc st ste supt supts treas vs wm"
 )
-# These may end a sentence, and hold on to their period more tightly: "etc.a" is two tokens, "st.a" is one.
+# These can end a sentence, and keep their period more often: "etc.a" is two tokens, "st.a" is one.
 _ENDS = (
     "al ala apr ariz assn aug bancorp bhd bldg blvd bros calif co colo conn corp cos ct dak dec esq est "
     "etc ext feb fla fri ga inc ind intl jan jr jul jun kan kans ky ltd mar md mich minn mo mon mont neb "
@@ -29,7 +29,7 @@ _ENDS = (
 )
 _ENDS_IF_CAPITALISED = "az ark del ill la mass miss ore pa tex wash"
 _BEFORE_NUMBERS = "no nos art fig figs op pp ca prop"
-# After the letter of an initial, these begin a sentence: "plan B. The dog" is not like "B. Smith".
+# After a letter and a period, these begin a sentence: "plan B. The dog", unlike "B. Smith".
 _BEGINNINGS = (
     "a about according additionally after an as at but earlier he her here however if in it last many "
     "more now once one other our she since so some such that the their then there these they this we what "
@@ -38,7 +38,7 @@ _BEGINNINGS = (
 _PARTED = {"cannot": ("can", "not"), "gonna": ("gon", "na"), "gotta": ("got", "ta"), "wanna": ("wan", "na"),
            "lemme": ("lem", "me"), "gimme": ("gim", "me")}  # fmt: skip
 
-# Letters, and marks on them, as far as captions have them.
+# Letters and their combining marks, as far as they occur in captions.
 _L = (
     r"A-Za-z\xaa\xb5\xba\xc0-\xd6\xd8-\xf6\xf8-\u037d\u0386\u0388-\u0481\u0483-\u0527\u0531-\u0587"
     r"\u0591-\u05bd\u05d0-\u05f2\u0620-\u0669\u066e-\u06d3\u06d5-\u06ff\u0710-\u0963\u0966-\u0e3e\u0e40-\u0e4e"
@@ -46,14 +46,14 @@ _L = (
     r"\uff21-\uff3a\uff41-\uff5a\uff66-\uffdc"
 )
 _W = rf"{_L}0-9"
-_SIGN = (  # what is a token by itself
+_SIGN = (  # each is a token of its own
     r"$%&*+<=>\\^|~/()\[\]{}\xa1-\xa9\xac\xae-\xb4\xb6-\xb9\xbc-\xbf\xd7\xf7\u037e\u0387\u0589\u05be\u060c"
     r"\u061b\u061f\u066a\u06d4\u0964\u0965\u0e3f\u2016\u2017\u201a\u201e\u2020-\u2023\u2030-\u2038\u203b"
     r"\u203e-\u2044\u2070\u2074-\u208e\u20a0\u20ac\u2100-\u2bff\u3001\u3002\u3012\u30fb\uff01-\uff0f"
     r"\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\uffe6"
 )
 _ENDING = r"(?i:[sdm]|re|ve|ll)"
-_MARK = "['\u2019`\u2018]"  # what people type for an apostrophe
+_MARK = "['\u2019`\u2018]"  # characters typed as an apostrophe
 _FIGURE = r"(?:\d*(?:[.,:]\d+)+|\d+)"
 
 
@@ -65,8 +65,8 @@ def _capitalised(words: str) -> str:
     return "|".join(f"{word[0].upper()}(?i:{word[1:]})" for word in words.split())
 
 
-# The first group of a rule is its token; what it matches beyond that has to follow, and is read again. What a
-# rule without a group matches is left out.
+# The first group of a rule is the token; whatever it matches after the group is required context and is
+# scanned again. Matches of a rule without a group are dropped.
 _WORD = rf"([{_L}][{_W}]*(?:[.!?][{_L}][{_W}]*)*)(?:['\u2019]{_ENDING})?"
 _CONTRACTED = (
     rf"([A-Za-z]*[A-MO-Za-mo-z])[nN]{_MARK}[tT]",
@@ -90,7 +90,7 @@ _JOINED = (
     r"([A-Za-z0-9][A-Za-z0-9.,]*(?:-(?:[A-Za-z](?:\.[A-Za-z])+\.|[dDoOlL]'[A-Za-z0-9]{2,}|[A-Za-z0-9]+))+)",
     r"([A-Za-z0-9]+(?:-[A-Za-z]+){0,2}(?:\\?/[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}){1,2})",  # and/or
     rf"([{_W}]+(?:[-_\u2010\u2011][{_W}]+)+)",
-    rf"([{_W}](?:[{_W}.?!-]{{0,60}}[{_W}])?\.)[,;:]",  # before a comma any word counts as shortened
+    rf"([{_W}](?:[{_W}.?!-]{{0,60}}[{_W}])?\.)[,;:]",  # before a comma any word counts as an abbreviation
 )
 _NUMBER = rf"([-+]?{_FIGURE})"
 _NUMBERS = (
@@ -121,7 +121,7 @@ def _compiled(*rules: str) -> tuple[re.Pattern[str], ...]:
     return tuple(map(re.compile, rules))
 
 
-_AT_LETTER = _compiled(  # of two matches of one length the first wins
+_AT_LETTER = _compiled(  # of two matches of equal length the first wins
     _WORD,
     *_CONTRACTED,
     *_SHORTENED,
@@ -183,7 +183,7 @@ def _rules(first: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _found(text: str) -> Iterator[str]:
-    """The tokens; what no rule begins with is passed over."""
+    """The tokens of a text; characters that no rule matches are skipped."""
     addresses = _AT_ADDRESS if _IS_ADDRESS.search(text) else ()
     at = 0
     while at < len(text):
@@ -207,13 +207,13 @@ def _found(text: str) -> Iterator[str]:
 
 
 def tokenize(caption: str) -> list[str]:
-    """Lower-case tokens of a caption, punctuation left out.
+    """The lower-case tokens of a caption, without punctuation.
 
-    A blank inside a token (`1 1/2`) is a no-break space.
+    A space inside a token (`1 1/2`) becomes a no-break space.
     """
     words = caption.strip().removesuffix(".").replace(", ", " ")
     if words.isascii() and words.replace(" ", "").isalnum() and not _NUMBERS_MEET.search(words):
-        tokens = words.lower().split()  # most captions: nothing but words, perhaps a period
+        tokens = words.lower().split()  # a shortcut for most captions: only words, perhaps a final period
         if len(tokens[-1]) > 1 and tokens[-1] not in _SHORT and _PARTED.keys().isdisjoint(tokens):
             return tokens
     line = caption.replace("\n", " ").replace("\xad", "")

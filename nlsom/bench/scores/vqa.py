@@ -1,4 +1,4 @@
-"""Accuracy against several people's answers: VQA, TextVQA, VizWiz."""
+"""Accuracy against the answers of several people: VQA, TextVQA, VizWiz."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nlsom.task.normalise import normalise, strip_marks, strip_words, tidy
 
 
 def agreement(prediction: str, answers: Sequence[str]) -> float:
-    """The mean, over each answer left out in turn, of min(1, agreeing others / 3); 0 to 1.
+    """Mean of min(1, agreeing answers / 3) over all ways to leave one answer out; 0 to 1.
 
-    Answers are told apart by their place: equal answers of different people are different answers.
+    Equal answers by different people count separately.
     """
     if not answers:
         return 0.0
@@ -26,7 +26,7 @@ def agreement(prediction: str, answers: Sequence[str]) -> float:
 def vqa_accuracy(prediction: str, answers: Sequence[str]) -> float:
     """VQA accuracy (Agrawal et al. 2015), as the challenge's tool of 2021 computes it; 0 to 1.
 
-    Nothing is normalised on either side where all answers agree: "Yes" against ten times "yes" is wrong.
+    If all answers agree, neither side is normalised: "Yes" is wrong if all ten answers are "yes".
     """
     prediction, gold = tidy(prediction), [tidy(answer) for answer in answers]
     if len(set(gold)) > 1:
@@ -35,18 +35,18 @@ def vqa_accuracy(prediction: str, answers: Sequence[str]) -> float:
 
 
 def evalai(answer: str) -> str:
-    """An answer as the TextVQA challenge compares it: it drops commas and question marks first, always."""
+    """Normalises an answer like the TextVQA challenge, which first removes all commas and question marks."""
     text = answer.lower().replace(",", "").replace("?", "").replace("'s", " 's")
     return strip_words(strip_marks(tidy(text)))
 
 
 def textvqa_accuracy(prediction: str, answers: Sequence[str]) -> float:
-    """TextVQA accuracy (Singh et al. 2019): always normalised, by the challenge's own processor; 0 to 1."""
+    """TextVQA accuracy (Singh et al. 2019), with answers always normalised by `evalai`; 0 to 1."""
     return agreement(evalai(prediction), [evalai(answer) for answer in answers])
 
 
 def judge_by(accuracy: Callable[[str, Sequence[str]], float]) -> Callable[[str | None, Sample], Score]:
-    """A judge by one of these accuracies; the lenient column normalises always, and takes no empty answer."""
+    """Makes a judge from an accuracy; the lenient column always normalises, and accepts no empty answer."""
 
     def judge(prediction: str | None, sample: Sample) -> Score:
         official = accuracy(prediction, sample.answers) if prediction is not None else 0.0
@@ -57,10 +57,10 @@ def judge_by(accuracy: Callable[[str, Sequence[str]], float]) -> Callable[[str |
 
 
 def vizwiz(prediction: str | None, sample: Sample) -> Score:
-    """VizWiz (Gurari et al. 2018): its own tool normalises the reply always, and the gold answers never.
+    """VizWiz (Gurari et al. 2018): its tool always normalises the reply, and never the gold answers.
 
-    A person takes "I can't tell" for the gold answer "unanswerable". That the tool mends some contractions
-    with a curly apostrophe is not copied.
+    The lenient column reads "I can't tell" as the gold answer "unanswerable". One detail of the tool is not
+    copied: it restores some contractions with a curly apostrophe.
     """
     official = agreement(normalise(prediction), sample.answers) if prediction is not None else 0.0
     if prediction is not None and says_unknown(prediction):
@@ -75,7 +75,7 @@ def _lenient(read: str | None, answers: Sequence[str], official: float, predicti
     said = normalise(read) if read is not None else ""
     if said:
         return max(official, agreement(said, gold))
-    # "A" is all article and normalises to nothing: a person still knows it from "the"
+    # "A" is an article, which normalisation removes; but a person would not confuse it with "the".
     letter = (read or "").casefold()
     return (
         agreement(letter, [tidy(answer).casefold() for answer in answers]) if prediction and letter else 0.0

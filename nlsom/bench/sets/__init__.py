@@ -1,6 +1,6 @@
-"""Sets: declarations over one loader that reads official files lazily, with pictures by reference.
+"""Sets: declarations for one loader, which reads the official files lazily and refers to pictures by path.
 
-A set that a package brings is a `Spec` under the entry point group `nlsom.sets`.
+Packages add a set with an entry point of the group `nlsom.sets` that refers to a `Spec`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ SETS: Mapping[str, Spec] = MappingProxyType(
 
 
 def set_names() -> list[str]:
-    """Names of all sets, those of installed packages last."""
+    """The names of all sets; those from installed packages come last."""
     return [*SETS, *sorted(plugins.installed("sets").keys() - SETS.keys())]
 
 
 def set_named(name: str) -> Spec:
-    """The declaration of a set.
+    """The declaration of the set with this name.
 
     Raises:
-        UsageError: No set of that name.
-        PluginError: The package that brings it cannot be imported, or brings something else.
+        UsageError: There is no such set.
+        PluginError: The entry point cannot be imported, or is not a `Spec`.
     """
     if (spec := SETS.get(name.casefold())) is not None:
         return spec
@@ -50,11 +50,12 @@ def set_named(name: str) -> Spec:
 
 
 def load_set(name: str, path: str | Path | None = None) -> SampleSet:
-    """A set by name; without a path, from its package, from the cache, or else fetched from a hub.
+    """Opens a set by name; without a path, from its package, the cache, or a hub, from which it is fetched.
 
     Raises:
-        UsageError: No set of that name, nothing at the path, or no path and nowhere to fetch it from.
-        ExtraMissing: The package that holds the set is not installed.
-        Unavailable: It cannot be fetched.
+        UsageError: There is no such set, nothing at the path, or no path and no known place to fetch it from.
+        PluginError: The entry point of the set cannot be imported, or is not a `Spec`.
+        ExtraMissing: The package that contains the set, or the hub's client, is not installed.
+        Unavailable: The set cannot be fetched.
     """
     return open_set(set_named(name), path)

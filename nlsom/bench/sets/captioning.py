@@ -1,4 +1,4 @@
-"""Captions."""
+"""Declarations of the captioning sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETS = (
     ),
     Spec(
         name="nocaps",
-        about="Captions of things that COCO has not, ten references each.",
+        about="Captions of objects that are not in COCO, ten references each.",
         scorer="captions",
         licence="CC BY 2.0",
         source="https://nocaps.org/download",
@@ -53,7 +53,7 @@ SETS = (
     ),
     Spec(
         name="textcaps",
-        about="Captions that read the text in a picture (as on the hub).",
+        about="Captions that include the text in a picture (in the hub's format).",
         scorer="captions",
         licence="CC BY 4.0",
         source="https://textvqa.org/textcaps/dataset",
@@ -67,7 +67,7 @@ SETS = (
     ),
     Spec(
         name="tara",
-        about="News photographs; a caption should say what happens, where and when.",
+        about="News photographs; a caption should say what is happening, where and when.",
         scorer="tara",
         licence=SEE_SOURCE,
         source="https://github.com/zeyofu/TARA",

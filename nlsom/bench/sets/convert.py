@@ -1,4 +1,4 @@
-"""Records to samples, by columns."""
+"""Converts records to samples, by their columns."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from nlsom.task import CaptionTask, VqaTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Columns of records that hold a question.
+    """Converts records that contain a question; names the columns to use.
 
     Attributes:
         id: Column of the identifier.
         ask: Column of the question.
-        picture: Names of the picture's file, with columns in braces; or `@` and the column (or the start of
-            several, `@image_*`) that holds it. Alternatives are separated by `|`.
-        answers: Column or path of the gold answers.
-        choices: Column of the list of options; or columns with an option each, separated by blanks.
-        among: Options that all questions share.
-        right: Column of the right option: its place from 0, its letter, or its text.
+        picture: The picture's file name, with columns in braces; or `@` and the name of a column that holds
+            the picture, or a prefix of several such columns (`@image_*`). `|` separates alternatives.
+        answers: Column, or path as in `Row.get`, of the gold answers.
+        choices: Column with the list of options; or columns with one option each, separated by spaces.
+        among: Options shared by all questions; takes precedence over `choices`.
+        right: Column of the right option: its index from 0, its letter, or its text.
         context: Column of facts that are given with the question.
-        blank: What stands for nothing in columns that may be empty, beside nothing itself.
+        blank: A value, such as "nan", that means "empty" in the columns `choices`, `right` and `context`.
         meta: Columns to keep.
     """
 
@@ -80,12 +80,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caption:
-    """Columns of records that hold a picture with its captions; as in `Question`.
+    """Converts records that contain a picture and its captions; names the columns to use.
 
     Attributes:
         id: Column of the identifier.
-        references: Column or path of the captions.
-        picture: The picture.
+        references: Column, or path as in `Row.get`, of the captions.
+        picture: The picture, as in `Question.picture`.
         meta: Columns to keep.
     """
 
@@ -110,7 +110,7 @@ class Caption:
 
 
 def coco_captions(path: Path) -> Iterator[Row]:
-    """COCO's caption files: pictures, each with all captions that refer to it."""
+    """Reads COCO's caption files: one record per picture, with its captions in the field `captions`."""
     captions: dict[str, list[str]] = {}
     for n, annotation in enumerate(records(path, "annotations"), 1):
         row = Row(annotation, f"{path}, annotation {n}")
@@ -123,13 +123,13 @@ def coco_captions(path: Path) -> Iterator[Row]:
 
 
 def by_key(path: Path) -> Iterator[Row]:
-    """Records that a file holds by their identifier, which becomes the field `key`; GQA's official files."""
+    """Reads a JSON object of records; each identifier becomes the field `key`. For GQA's official files."""
     for name, record in keyed(path):
         yield Row({"key": name} | record, f"{path}, record {name!r}")
 
 
 def with_pictures(path: Path) -> Iterator[Row]:
-    """The records of `by_key` that have a picture; ScienceQA's official file."""
+    """Reads the records of `by_key` that have a picture. For ScienceQA's official file."""
     for row in by_key(path):
         if row.has("image"):
             folder = f"{row.get('split')}/{row.get('key')}"
@@ -137,7 +137,7 @@ def with_pictures(path: Path) -> Iterator[Row]:
 
 
 def _right(row: Row, column: str, options: tuple[str, ...]) -> int:
-    """The place of the right option."""
+    """The index of the right option."""
     value = row.get(column)
     if isinstance(value, str) and options.count(value) == 1:
         return options.index(value)
@@ -147,8 +147,8 @@ def _right(row: Row, column: str, options: tuple[str, ...]) -> int:
         at = int(value)
     except (TypeError, ValueError):
         raise UsageError(
-            f"{row.where}: field {column!r} is {value!r}, which is neither text, letter nor place of one "
-            f"of the options {', '.join(options)}"
+            f"{row.where}: field {column!r} is {value!r}, which is not the text, letter or index of any "
+            f"option (the options: {', '.join(options)})"
         ) from None
     if not 0 <= at < len(options):
         raise UsageError(f"{row.where}: field {column!r} is {at}, but there are {len(options)} options")
@@ -172,21 +172,21 @@ def _pictures(row: Row, picture: str, find: Pictures) -> tuple[str | bytes, ...]
                 names.append(each.format_map(row.record))
             except KeyError as missing:
                 raise UsageError(
-                    f"{row.where}: no field {missing.args[0]!r}, which names the picture"
+                    f"{row.where}: no field {missing.args[0]!r}, needed for the picture's file name"
                 ) from None
             except ValueError as fault:
-                raise UsageError(f"{row.where}: no picture's name can be made as {each!r}: {fault}") from None
+                raise UsageError(f"{row.where}: cannot format {each!r} as a file name: {fault}") from None
     if not names:
         wanted = " or ".join(repr(each.lstrip("@")) for each in picture.split("|"))
         known = ", ".join(str(name) for name in row.record if row.has(name))
         raise UsageError(
-            f"{row.where}: nothing in {wanted}, where the picture should be (filled are: {known})"
+            f"{row.where}: no picture: {wanted} is missing or empty (fields with a value: {known})"
         )
     return (find(*names),)
 
 
 def _embedded(row: Row, column: str, find: Pictures) -> str | bytes:
-    """A picture in a column: its bytes, its path, or its bytes in base64."""
+    """The picture in a column, as bytes or a path; base64 is decoded."""
     value: Any = row.get(column)
     if isinstance(value, dict):
         held = cast(dict[str, Any], value)
@@ -197,7 +197,7 @@ def _embedded(row: Row, column: str, find: Pictures) -> str | bytes:
         if len(value) > 1000:  # longer than any path
             return base64.b64decode(value)
         return find(value)
-    raise UsageError(f"{row.where}: field {column!r} holds no picture but {type(value).__name__}")
+    raise UsageError(f"{row.where}: field {column!r} is {type(value).__name__}, not a picture")
 
 
 def _meta(row: Row, columns: tuple[str, ...]) -> dict[str, JsonValue]:

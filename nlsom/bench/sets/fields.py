@@ -1,4 +1,4 @@
-"""Taking fields out of records, with errors that say where one is missing."""
+"""Access to the fields of records, with errors that say where one is missing."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from nlsom.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record with the place it came from, for errors."""
+    """A record, and its location (file and line or number) for error messages."""
 
     record: Record
     where: str
 
     def get(self, path: str) -> Any:
-        """The value at a path such as `answers[].answer`: the `answer` of each of the `answers`.
+        """The value at a path; `answers[].answer` is the list of the `answer` of each item of `answers`.
 
-        An item that is a text already is taken as it is.
-
-        Of several paths (`text|question`) the first whose field is there counts.
+        Items that are strings are taken unchanged. Of several paths (`text|question`), the first whose field
+        exists is used.
 
         Raises:
             UsageError: There is no such field.
@@ -35,13 +34,13 @@ class Row:
         items = self.items(name.removesuffix("[]"))
         if not rest:
             return items
-        # Some copies of a set hold the texts alone.
+        # Some copies of a set contain only the strings.
         return [
             item if isinstance(item, str) else Row(item, f"{self.where}, {name}").get(rest) for item in items
         ]
 
     def _there(self, paths: str) -> str:
-        """The first of several paths whose field is there, else the last."""
+        """The first of several paths whose field exists, else the last."""
         *others, last = paths.split("|")
         return next((path for path in others if path.split("[")[0].split(".")[0] in self.record), last)
 
@@ -59,7 +58,7 @@ class Row:
         return value
 
     def items(self, name: str) -> list[Any]:
-        """A list, also where a table holds it as text: `["a", "b"]`, or `a|b`.
+        """The list in a field, which may be written as text, such as `["a", "b"]` or `a|b`.
 
         Raises:
             UsageError: There is no such field, or it is not a list.
@@ -78,7 +77,7 @@ class Row:
         return list(cast(Sequence[Any], value))
 
     def texts(self, path: str) -> tuple[str, ...]:
-        """Texts of a list; of a single value, that one.
+        """The strings of a list; for a single value, only that one.
 
         Raises:
             UsageError: There is no such field.
@@ -89,5 +88,5 @@ class Row:
         return (str(value),)
 
     def has(self, name: str) -> bool:
-        """Whether the field is there and not empty."""
+        """Whether the field exists and is not empty."""
         return self.record.get(name) not in (None, "", [])

@@ -1,4 +1,4 @@
-"""Fetching a set by name from a hub of data sets, once; it stays in the cache."""
+"""Fetches sets by name from a hub of data sets, and caches them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from nlsom.home import home
 
 
 def fetched(spec: Spec) -> Path:
-    """The folder of a set in the cache, fetched if it is not there yet.
+    """Returns the cache folder of a set, and fetches the set if it is not cached yet.
 
-    What was fetched stays when a download breaks off, and the next one goes on there. `HF_ENDPOINT` and
-    `HF_HUB_OFFLINE` are obeyed.
+    An interrupted download is resumed the next time. `HF_ENDPOINT` and `HF_HUB_OFFLINE` are obeyed.
 
     Raises:
-        UsageError: No hub is known to have the set.
+        UsageError: The declaration names no hub for the set.
         ExtraMissing: The hub's client is not installed.
-        Unavailable: The hub does not answer, does not have the files, or there is no room for them.
+        Unavailable: The hub cannot be reached or does not provide the files, or the disk is full.
     """
     folder = home() / "sets" / spec.name
     if folder.is_dir():
         return folder
     if spec.hub is None:
         raise UsageError(
-            f"set {spec.name!r} needs a path (`--path`), or its files in {folder}; get it from {spec.source}"
+            f"set {spec.name!r} cannot be fetched by name: get it from {spec.source}, and give its path "
+            f"(`--path`) or put its files into {folder}"
         )
     part = home() / ".parts" / "sets" / spec.name
     try:
@@ -42,20 +42,21 @@ def fetched(spec: Spec) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         part.replace(folder)
     except Exception as fault:
-        # The hub's client lets errors of its HTTP library through, which differ from version to version.
+        # The hub's client passes on errors of its HTTP library, which differ between versions.
         if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            why = f"there is no room for it in {part}; free some, or set NLSOM_HOME to another folder"
+            why = f"there is no space left in {part}; free some, or set NLSOM_HOME to another folder"
         else:
-            why = f"the hub cannot be reached or does not give it ({type(fault).__name__}: {fault})"
+            why = f"the hub cannot be reached or does not provide it ({type(fault).__name__}: {fault})"
         raise Unavailable(
-            f"set {spec.name!r} is not here, and {why}. By hand: put the files {spec.hub.files} of the data "
-            f"set {spec.hub.dataset} into {folder}, or fetch it from {spec.source} and give `--path`"
+            f"set {spec.name!r} is not on this machine, and {why}. To add it by hand, put the files "
+            f"{spec.hub.files} of the data set {spec.hub.dataset} into {folder}; or get it from "
+            f"{spec.source} and give its path (`--path`)"
         ) from fault
     return folder
 
 
 def _fetch(hub: Any, wanted: Hub, into: Path) -> None:
-    """Brings the wanted files of one revision; the client goes on with a file that broke off."""
+    """Downloads the wanted files of one revision; the client resumes interrupted files."""
     found = hub.dataset_info(wanted.dataset)
     files = [file.rfilename for file in found.siblings if fnmatchcase(file.rfilename, wanted.files)]
     if not files:

@@ -1,4 +1,4 @@
-"""Opening a set: finding its files, reading its samples lazily, choosing some of them."""
+"""Opens a set: finds its files, reads its samples lazily, and selects some of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from nlsom.errors import ExtraMissing, UsageError
 
 @dataclass(frozen=True, slots=True)
 class SampleSet:
-    """A set on this machine. Iterating reads its files anew, one record at a time.
+    """A set on this machine. Each iteration reads its files again, one record at a time.
 
     Attributes:
         spec: Its declaration.
-        path: Its folder, or its one file.
+        path: Its folder, or its only file.
     """
 
     spec: Spec
@@ -33,25 +33,25 @@ class SampleSet:
         """All samples, in the order of the files.
 
         Raises:
-            UsageError: A file is missing or has another layout; says which file and field.
+            UsageError: A file is missing or has an unknown layout; says which file and field.
         """
         root = self.path if self.path.is_dir() else self.path.parent
         find = _Finder(root, self.spec.folders)
-        seen = set[int]()  # hashes only: sets may have half a million samples
+        seen = set[int]()  # only hashes, since sets may have half a million samples
         for row in self._rows(root):
             sample = self.spec.convert(row, find)
             if (known := hash(sample.id)) in seen:
-                raise UsageError(f"{row.where}: another record has the identifier {sample.id!r} too")
+                raise UsageError(f"{row.where}: an earlier record has the same identifier, {sample.id!r}")
             seen.add(known)
             yield sample
 
     def samples(self, limit: int | None = None, *, seed: int | None = None) -> Iterator[Sample]:
-        """Some of the samples.
+        """Iterates over some of the samples, in the order of the set.
 
         Args:
-            limit: How many; None for all.
-            seed: Draws them at random, without replacement, and keeps the order of the set; equal seeds
-                draw equal samples. None takes the first.
+            limit: Number of samples; None for all.
+            seed: Seed for drawing them at random, without replacement; equal seeds draw equal samples. None
+                takes the first ones.
         """
         if limit is None or seed is None:
             return islice(self, limit)
@@ -65,17 +65,17 @@ class SampleSet:
             seconds = sorted(root.glob(files.join))
             if len(mains) != 1 or len(seconds) != 1:
                 raise UsageError(
-                    f"{root}: {len(mains)} files {files.pattern} and {len(seconds)} files {files.join}; "
-                    "a folder needs one of each (one folder a split)"
+                    f"{root}: {len(mains)} files {files.pattern} and {len(seconds)} files {files.join}, but "
+                    "there must be one of each; use a separate folder for each split"
                 )
             yield from _joined(mains[0], seconds[0], files)
             return
-        # Sets that give their records no identifier use this number, which runs through all files.
+        # A number across all files, used by sets whose records have no identifier.
         for number, row in enumerate(chain.from_iterable(_rows_of(path, files) for path in mains), 1):
             yield Row({"number": number} | row.record, row.where)
 
     def _layout(self, root: Path) -> tuple[list[Path], Files]:
-        """The files of the first layout that is there."""
+        """The files of the first layout that is found, and the layout."""
         if self.path.is_file():
             of_kind = [each for each in self.spec.layouts if Path(each.pattern).suffix == self.path.suffix]
             return [self.path], (of_kind or list(self.spec.layouts))[0]
@@ -85,7 +85,8 @@ class SampleSet:
                 return found, files
         wanted = " or ".join(files.pattern for files in self.spec.layouts)
         raise UsageError(
-            f"{root}: holds no file {wanted} of the set {self.spec.name!r}; get it from {self.spec.source}"
+            f"{root}: no file matches {wanted}, as the set {self.spec.name!r} requires; "
+            f"get it from {self.spec.source}"
         )
 
 
@@ -100,9 +101,10 @@ def _numbered(path: Path, key: str) -> Iterator[Row]:
 
 
 def _joined(main: Path, second: Path, files: Files) -> Iterator[Row]:
-    """Records of two files side by side; what comes early in one waits for its other half.
+    """Joins the records of two files, which are read in parallel.
 
-    Official files are in one order, so next to nothing waits.
+    Records of the second file are kept until their counterpart is read. The official files have the same
+    order, so hardly any have to be kept.
     """
     waiting: dict[str, Record] = {}
     others = _numbered(second, files.join_key)
@@ -111,13 +113,13 @@ def _joined(main: Path, second: Path, files: Files) -> Iterator[Row]:
         while name not in waiting:
             other = next(others, None)
             if other is None:
-                raise UsageError(f"{second}: no record with {files.on} {name}, which {row.where} has")
+                raise UsageError(f"{second}: no record with {files.on} {name}, as in {row.where}")
             waiting[str(other.get(files.on))] = other.record
         yield Row(row.record | waiting.pop(name), row.where)
 
 
 class _Finder:
-    """Finds pictures by name: in the folder that held the last one, else in the set's folders."""
+    """Finds pictures by file name in the set's folders; the folder of the last one is tried first."""
 
     def __init__(self, root: Path, folders: tuple[str, ...]) -> None:
         self._folders = [root / folder for folder in folders]
@@ -130,21 +132,22 @@ class _Finder:
                 if (folder / name).is_file():
                     self._folders.insert(0, self._folders.pop(at))
                     return str(folder / name)
-        # Not here: the media gate will name the picture that is missing.
+        # Not found: the media gate will report the missing picture.
         return str(self._folders[0] / names[0])
 
 
 def open_set(spec: Spec, path: str | Path | None = None) -> SampleSet:
-    """A set by its declaration.
+    """Opens a set from its declaration.
 
     Args:
         spec: The declaration.
-        path: Its folder or file; may be left out for a set that comes as a Python package, lies in the
-            cache, or can be fetched from a hub.
+        path: Its folder or file. Optional for a set that comes as a Python package, is in the cache, or can
+            be fetched from a hub.
 
     Raises:
-        UsageError: Nothing there; or no path, and the set cannot be found by name.
-        ExtraMissing: The package that holds the set, or what fetches it, is not installed.
+        UsageError: There is nothing at the path; or no path is given, and no place to fetch the set from is
+            known.
+        ExtraMissing: The package that contains the set, or the hub's client, is not installed.
         Unavailable: The set cannot be fetched.
     """
     if path is not None:

@@ -1,4 +1,4 @@
-"""Questions with options, and what people bring themselves."""
+"""Declarations of the multiple-choice sets, and of your own files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EASY = tuple("circle green red gray yes teal black rectangle yellow triangle br
 SETS = (
     Spec(
         name="aokvqa",
-        about="A-OKVQA, multiple choice: questions about COCO photographs that need knowledge.",
+        about="A-OKVQA, multiple choice: questions about COCO photographs that need outside knowledge.",
         scorer="aokvqa-choice",
         licence="Apache-2.0" + FLICKR,
         source="https://allenai.org/project/a-okvqa",
@@ -30,7 +30,7 @@ SETS = (
     ),
     Spec(
         name="pope",
-        about="Is there such a thing in the picture? Yes or no.",
+        about="Whether an object is in the picture: yes or no.",
         scorer="pope",
         licence="MIT" + FLICKR,
         source="https://github.com/RUCAIBox/POPE",
@@ -44,7 +44,7 @@ SETS = (
     ),
     Spec(
         name="easy-vqa",
-        about="Shapes and colours in pictures of 64 x 64; 13 answers. Comes as a Python package.",
+        about="Shapes and colours in pictures of 64 x 64 pixels; 13 answers. Comes as a Python package.",
         scorer="answer",
         licence="MIT",
         source="the Python package easy-vqa (pip install easy-vqa)",
@@ -74,7 +74,7 @@ SETS = (
     ),
     Spec(
         name="mmbench",
-        about="Multiple choice, each question once for each rotation of its options.",
+        about="Multiple choice; each question is asked once per rotation of its options.",
         scorer="mmbench",
         licence="Apache-2.0",
         source="https://github.com/open-compass/MMBench",

@@ -1,4 +1,4 @@
-"""Open questions."""
+"""Declarations of the sets with open questions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SETS = (
     ),
     Spec(
         name="aokvqa-direct",
-        about="A-OKVQA, direct answer: the same questions without their choices.",
+        about="A-OKVQA, direct answer: the same questions without their options.",
         scorer="aokvqa-direct",
         licence="Apache-2.0" + FLICKR,
         source="https://allenai.org/project/a-okvqa",
@@ -78,7 +78,7 @@ SETS = (
     ),
     Spec(
         name="docvqa",
-        about="Questions about pages of documents.",
+        about="Questions about document pages.",
         scorer="anls",
         licence=SEE_SOURCE,
         source="https://rrc.cvc.uab.es/?ch=17",
@@ -119,7 +119,7 @@ SETS = (
     ),
     Spec(
         name="gqa",
-        about="Questions made from scene graphs, one answer each.",
+        about="Questions generated from scene graphs, one answer each.",
         scorer="exact",
         licence="CC BY 4.0",
         source="https://cs.stanford.edu/people/dorarad/gqa/download.html",
@@ -133,7 +133,7 @@ SETS = (
     ),
     Spec(
         name="vizwiz",
-        about="Questions by people who cannot see; some have no answer.",
+        about="Questions by blind people; some cannot be answered.",
         scorer="vizwiz",
         licence="CC BY 4.0",
         source="https://vizwiz.org/tasks-and-datasets/vqa/",

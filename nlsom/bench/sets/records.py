@@ -1,4 +1,4 @@
-"""Reading records one after the other from JSON, JSON lines, CSV, TSV and Parquet, in flat memory."""
+"""Reads records one by one from JSON, JSON lines, CSV, TSV and Parquet files, in constant memory."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from typing import Any, cast
 from nlsom.errors import ExtraMissing, UsageError
 
 Record = dict[str, Any]
-"""One record; the items of a list are called "item0", "item1", …"""
+"""One record; a list becomes a record with the fields "item0", "item1", …"""
 
 _CHUNK = 1 << 16
 _SPACE = " \t\r\n"
 
 
 def records(path: Path, key: str = "") -> Iterator[Record]:
-    """All records of a file, lazily.
+    """Reads all records of a file lazily.
 
     Args:
-        path: A `.json` (one array, or an object that holds the array under `key`, or one object a line),
+        path: A `.json` (an array, an object with the array in the field `key`, or one object per line),
             `.jsonl`, `.csv`, `.tsv` or `.parquet` file.
-        key: Where the array stands in an object; "" for none.
+        key: The field of the object that contains the array; "" for none.
 
     Raises:
         UsageError: The file cannot be read in its format; says where.
-        ExtraMissing: Parquet without pyarrow.
+        ExtraMissing: The file is Parquet, and pyarrow is not installed.
     """
     readers = {".jsonl": _lines, ".csv": _table, ".tsv": _table, ".parquet": _parquet}
     suffix = path.suffix.casefold()
     if suffix != ".json" and suffix not in readers:
-        raise UsageError(f"{path}: cannot read {path.suffix or 'a file without suffix'!r}; {_FORMATS}")
+        raise UsageError(f"{path}: cannot read {path.suffix or 'a file without a suffix'!r}; {_FORMATS}")
     with _told(path):
         yield from _json(path, key) if suffix == ".json" else readers[suffix](path)
 
 
 def keyed(path: Path) -> Iterator[tuple[str, Record]]:
-    """All records of a JSON object that holds them by their identifiers, lazily.
+    """Reads (identifier, record) pairs lazily from a JSON object that maps identifiers to records.
 
     Raises:
         UsageError: The file is not such an object; says where.
@@ -53,16 +53,16 @@ def keyed(path: Path) -> Iterator[tuple[str, Record]]:
             yield name, _record(stream.value(), path, n)
 
 
-_FORMATS = "sets come as .json, .jsonl, .csv, .tsv or .parquet"
+_FORMATS = "sets must be .json, .jsonl, .csv, .tsv or .parquet files"
 
 
 @contextmanager
 def _told(path: Path) -> Generator[None]:
-    """Turns what cannot be read at all into an error that names the file."""
+    """Turns read errors into a `UsageError` that names the file."""
     try:
         yield
     except UnicodeDecodeError as fault:
-        raise UsageError(f"{path}: is not text in UTF-8: {fault.reason} at byte {fault.start}") from None
+        raise UsageError(f"{path}: not UTF-8 text: {fault.reason} at byte {fault.start}") from None
     except OSError as fault:
         raise UsageError(f"{path}: cannot be read: {fault.strerror or fault}") from None
 
@@ -87,20 +87,20 @@ def _lines(path: Path) -> Iterator[Record]:
 
 
 def _table(path: Path) -> Iterator[Record]:
-    csv.field_size_limit(min(sys.maxsize, 1 << 30))  # MMBench holds pictures in base64
+    csv.field_size_limit(min(sys.maxsize, 1 << 30))  # MMBench's fields contain pictures in base64
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")
         for n, row in enumerate(rows, 2):
             if None in row or None in row.values():
                 raise UsageError(
-                    f"{path}:{n}: has another number of fields than the {len(rows.fieldnames or ())} named"
+                    f"{path}:{n}: not as many fields as the header, which has {len(rows.fieldnames or ())}"
                 )
             yield dict(row)
 
 
 def _parquet(path: Path) -> Iterator[Record]:
     try:
-        parquet: Any = import_module("pyarrow.parquet")  # an extra, and without types
+        parquet: Any = import_module("pyarrow.parquet")  # an optional extra, which has no type annotations
     except ImportError:
         raise ExtraMissing(f"reading {path.name}", "bench") from None
     arrow: Any = import_module("pyarrow")
@@ -113,7 +113,7 @@ def _parquet(path: Path) -> Iterator[Record]:
 
 
 class _Stream:
-    """A JSON text read value by value."""
+    """A JSON text that is read value by value."""
 
     def __init__(self, file: io.TextIOBase, path: Path) -> None:
         self._file, self._path, self._decoder = file, path, json.JSONDecoder()
@@ -124,7 +124,7 @@ class _Stream:
         self._held, self._at, self._ended = self._held[self._at :] + chunk, 0, not chunk
 
     def peek(self) -> str:
-        """The next character that is not blank; "" at the end."""
+        """The next character that is not whitespace; "" at the end."""
         while True:
             while self._at < len(self._held) and self._held[self._at] in _SPACE:
                 self._at += 1
@@ -135,14 +135,22 @@ class _Stream:
             self._more()
 
     def take(self, expected: str) -> None:
-        """Passes over one character."""
+        """Consumes one character.
+
+        Raises:
+            UsageError: It is not the expected one.
+        """
         found = self.peek()
         if found != expected:
             raise UsageError(f"{self._path}: not JSON: expected {expected!r}, found {found or 'the end'!r}")
         self._at += 1
 
     def value(self) -> object:
-        """The next whole value."""
+        """Reads the next complete value.
+
+        Raises:
+            UsageError: It is not JSON.
+        """
         self.peek()
         while True:
             try:
@@ -151,7 +159,7 @@ class _Stream:
                 if self._ended:
                     raise UsageError(f"{self._path}: not JSON: {fault}") from None
             else:
-                # A number at the end of what is held may go on.
+                # A number at the end of the buffer may be incomplete.
                 if end < len(self._held) or self._ended:
                     self._at = end
                     return value
@@ -161,7 +169,7 @@ class _Stream:
 def _json(path: Path, key: str) -> Iterator[Record]:
     with path.open(encoding="utf-8-sig") as file:
         stream = _Stream(file, path)
-        if stream.peek() == "{" and not key:  # JSON lines by another name
+        if stream.peek() == "{" and not key:  # JSON lines with the suffix .json
             n = 0
             while stream.peek():
                 yield _record(stream.value(), path, n := n + 1)
@@ -172,7 +180,7 @@ def _json(path: Path, key: str) -> Iterator[Record]:
 
 
 def _members(stream: _Stream) -> Iterator[str]:
-    """The names in an object; whoever asks for them takes each value before the next name."""
+    """The names in an object; the caller must read each value before it asks for the next name."""
     stream.take("{")
     while stream.peek() != "}":
         name = str(stream.value())
@@ -183,7 +191,7 @@ def _members(stream: _Stream) -> Iterator[str]:
 
 
 def _find(stream: _Stream, path: Path, key: str) -> None:
-    """Goes to the value under a key of the outermost object."""
+    """Moves to the array in a field of the outermost object."""
     seen: list[str] = []
     for name in _members(stream):
         if name == key:

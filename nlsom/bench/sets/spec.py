@@ -1,4 +1,4 @@
-"""What there is to say about a set: its files, its columns, its task, its scorer."""
+"""The declaration of a set: its files, columns, task and scorer."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from nlsom.bench.sets.fields import Row
 from nlsom.task import Task, VqaTask
 
 Pictures = Callable[..., str]
-"""The names that a picture's file may have, to where it lies."""
+"""Maps the possible names of a picture's file to its path."""
 
 Convert = Callable[[Row, Pictures], Sample]
+"""Converts a record to a sample."""
 
 Read = Callable[[Path], Iterator[Row]]
+"""Reads the records of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """One layout of a set: where its records are found.
+    """One layout of a set's files.
 
     Attributes:
-        pattern: Glob under the set's folder; all files that match, in order.
-        key: Where the records stand in a JSON object; "" for an array or lines.
-        join: Glob of a second file whose records belong to those of the first, such as answers to questions.
-        join_key: Where its records stand.
-        on: The field by which they belong together.
-        read: Reads a file in a way of its own, where records do not stand one by one in it.
+        pattern: Glob, relative to the set's folder; all matching files are read, in sorted order.
+        key: The field of a JSON object that contains the records; "" for an array or JSON lines.
+        join: Glob of a second file to join with the first, such as answers with questions; "" for none.
+        join_key: Like `key`, for the second file.
+        on: The field on which the two files are joined.
+        read: Reads a file whose format `records` does not support; None for `records`.
     """
 
     pattern: str
@@ -41,11 +43,11 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """Where a hub of data sets keeps a set.
+    """The location of a set on a hub of data sets.
 
     Attributes:
         dataset: Its identifier there, such as "lmms-lab/POPE".
-        files: Glob of the files that are wanted: one split.
+        files: Glob of the files to fetch: one split.
     """
 
     dataset: str
@@ -57,18 +59,18 @@ class Spec:
     """The declaration of a set.
 
     Attributes:
-        name: What it is called on the command line.
-        about: A line about it.
+        name: Its name on the command line.
+        about: A one-line description.
         scorer: Name of its official scorer.
-        licence: Of its questions and pictures.
+        licence: Licence of its questions and pictures.
         source: Where to get it.
-        layouts: The official one and others; the first whose files are there counts.
-        convert: A record to a sample: a `Question` or a `Caption` names the columns.
-        task: Kind of its tasks.
-        folders: Where its pictures lie, under the set's folder; tried in order.
-        tried: Whether the layout has been read from real files; else it is taken from its documentation.
-        package: The Python package that holds the set; "" where it has to be fetched.
-        hub: Where it can be fetched by name, as its documentation has it; None where it cannot.
+        layouts: The official layout and others; the first whose files exist is used.
+        convert: Converts a record to a sample; usually a `Question` or a `Caption`, which name the columns.
+        task: The type of its tasks.
+        folders: Folders of its pictures, relative to the set's folder; tried in order.
+        tried: Whether the layout was tested with real files; if not, it follows the set's documentation.
+        package: The Python package that contains the set; "" if there is none.
+        hub: Where it can be fetched by name, according to the hub's documentation; None if nowhere.
     """
 
     name: str

@@ -1,8 +1,8 @@
-// The server's API: plain fetch, since EventSource can send no key.
+// The server's API, by plain fetch, since EventSource cannot send a key.
 
 const KEY = "nlsom-key";
 
-/** An answer that is no success; `message` says what to do. */
+/** An unsuccessful response; `message` says what to do. */
 export class ApiError extends Error {
   constructor(status, message) {
     super(message);
@@ -26,7 +26,7 @@ async function call(path, options = {}) {
   try {
     message = (await response.json()).error.message;
   } catch {
-    // The body is not the server's own: its status says all there is.
+    // The body is not in this server's format: only the status is known.
   }
   throw new ApiError(response.status, message);
 }
@@ -46,8 +46,8 @@ export async function post(path, body) {
 }
 
 /**
- * Calls `take({id, event, data})` for each event of a mindstorm; after a break, of which it tells `broke`, it goes
- * on where it was.
+ * Calls `take({id, event, data})` for each event of a mindstorm. If the connection breaks, it calls `broke` and
+ * resumes after the last event.
  */
 export async function watch(id, take, { signal, broke }) {
   let last = "";
@@ -89,6 +89,6 @@ async function* events(body) {
       }
     }
   } finally {
-    reader.cancel().catch(() => undefined); // the connection may be gone already
+    reader.cancel().catch(() => undefined); // the connection may already be closed
   }
 }

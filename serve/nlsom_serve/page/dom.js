@@ -1,4 +1,4 @@
-// A few words for the document. Text is always text: nothing that was said is ever read as HTML.
+// Helpers for the document. Text is always set as text: nothing that members say is ever parsed as HTML.
 
 export const $ = (id) => document.getElementById(id);
 

@@ -1,4 +1,4 @@
-// The society's drawing, made by the server, that lights up: who is asked, who speaks, and who hears it.
+// The society's drawing, made by the server; highlights who is asked, who speaks, and who hears it.
 
 import { element } from "./dom.js";
 
@@ -10,7 +10,7 @@ export class Graph {
     this.discs = new Map();
   }
 
-  /** Shows a drawing; `seats` tell who hears whom, in the order of its discs. */
+  /** Shows a drawing; `seats`, in the order of its discs, say who hears whom. */
   show(svg, seats) {
     const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
     this.svg = document.importNode(parsed, true);
@@ -27,7 +27,7 @@ export class Graph {
     this.lines = document.createElementNS(SVG, "g");
     const crowd = seats.length > 48;
     this.place.classList.toggle("crowd", crowd);
-    if (crowd) this.place.append(element("p", { className: "soft", text: inWords(this.svg) })); // its own is too small
+    if (crowd) this.place.append(element("p", { className: "soft", text: inWords(this.svg) })); // the drawing's own text is too small
     this.svg.insertBefore(this.lines, this.svg.querySelector("circle"));
   }
 
@@ -41,7 +41,7 @@ export class Graph {
     return this.discs.get(name)?.getAttribute("fill") ?? "";
   }
 
-  /** Nobody thinks any more. */
+  /** No member is thinking any more. */
   rests() {
     for (const disc of this.discs.values()) disc.classList.remove("thinking");
   }
@@ -62,7 +62,7 @@ export class Graph {
     path.setAttribute("d", ends.map((end) => `M${x} ${y}L${end.getAttribute("cx")} ${end.getAttribute("cy")}`).join(""));
     const crowd = ends.length > 24;
     path.setAttribute("class", crowd ? "says crowd" : "says");
-    if (this.lines.childElementCount < (crowd ? 3 : 40)) this.lines.append(path); // more would be a blot
+    if (this.lines.childElementCount < (crowd ? 3 : 40)) this.lines.append(path); // more would be illegible
     setTimeout(() => {
       disc.classList.remove("speaking");
       path.remove();
@@ -77,6 +77,6 @@ export class Graph {
 }
 
 function inWords(svg) {
-  const words = svg.querySelector("desc").textContent.replace(/: \d+ member\./, "."); // a role that says nothing
+  const words = svg.querySelector("desc").textContent.replace(/: \d+ member\./, "."); // the default role is not worth naming
   return words.replace(/\. [a-z]/g, (start) => start.toUpperCase());
 }

@@ -1,4 +1,4 @@
-// The page: ask a society, watch it think, open what it thought before, take a seat.
+// The page: ask a society, watch its mindstorm, open past ones, take a seat.
 
 import * as api from "./api.js";
 import { $, element, problem } from "./dom.js";
@@ -16,7 +16,7 @@ let shown = null;
 let rush = false;
 let oldest = null;
 
-/** Runs what a person asked for; asks for a key where one is needed, and says what went wrong. */
+/** Runs an action of the user; asks for a key if one is needed, and shows what went wrong. */
 async function trying(work) {
   problem("problem", "");
   for (;;) {
@@ -75,7 +75,7 @@ function begin(id) {
   seat.clear();
   $("replay").hidden = true;
   $("cancel").hidden = true;
-  storm.status("It begins.", "running");
+  storm.status("Starting.", "running");
   if (location.hash !== `#${id}`) history.pushState(null, "", `#${id}`);
   mark();
   return watching.signal;
@@ -85,7 +85,7 @@ async function follow(id) {
   const signal = begin(id);
   storm.startClock();
   $("cancel").hidden = false;
-  const broke = () => storm.status("The connection broke; it is tried again.", "running");
+  const broke = () => storm.status("Connection lost; reconnecting.", "running");
   try {
     await api.watch(id, (one) => take(id, one), { signal, broke });
   } finally {
@@ -111,10 +111,10 @@ async function showPictures(id, count) {
   return blobs;
 }
 
-/** Shows a mindstorm: as it happens, or at once if it is over. */
+/** Shows a mindstorm: live, or at once if it has ended. */
 async function open(id) {
   const told = await api.get(`/v1/mindstorms/${id}`);
-  await showSociety(told.society).catch(() => undefined); // its society may not be served any more
+  await showSociety(told.society).catch(() => undefined); // its society may no longer be served
   storm.asks(told.question, told.choices);
   const blobs = await showPictures(id, told.images);
   $("reuse").hidden = !blobs.length;
@@ -128,7 +128,7 @@ async function askAgain(blobs) {
   $("question").select();
 }
 
-/** Plays a mindstorm that is over again, turn by turn. */
+/** Replays a past mindstorm, turn by turn. */
 async function replay(id) {
   const signal = begin(id);
   const events = [];
@@ -198,10 +198,10 @@ async function ask() {
     });
     pictures.keep(sent);
     await showPictures(begun.id, begun.images);
-    $("reuse").hidden = true; // they are in the form still
+    $("reuse").hidden = true; // they are still in the form
     storm.asks(begun.question, begun.choices);
     if (matchMedia("(max-width: 56rem)").matches) $("watching").scrollIntoView();
-    trying(() => follow(begun.id)); // not waited for: the next question may be asked meanwhile
+    trying(() => follow(begun.id)); // not awaited: another question may be asked meanwhile
   } finally {
     $("send").disabled = false;
   }

@@ -1,4 +1,4 @@
-// Pictures to send: chosen, dropped or pasted, as data URLs. They stay for the next question, until others come.
+// Pictures to send: chosen, dropped or pasted, as data URLs. They are kept for the next question until others are added.
 
 import { $, element, problem } from "./dom.js";
 
@@ -35,14 +35,14 @@ export class Pictures {
     this.put(this.asked ? urls : [...this.urls, ...urls]);
   }
 
-  /** What was sent stays; what is added from now on takes its place. */
+  /** Keeps the pictures that were sent; those added from now on replace them. */
   keep(sent) {
     if (this.urls !== sent || !sent.length) return; // others were added meanwhile
     this.asked = true;
     this.show();
   }
 
-  /** Takes pictures that were asked about before, in place of those that are there. */
+  /** Replaces the pictures by those of a past question. */
   async reuse(blobs) {
     this.put(await Promise.all(blobs.map(read)), true);
   }

@@ -24,7 +24,7 @@ export class Seat {
     this.show();
   }
 
-  /** Somebody spoke, or did not: their turn is over. */
+  /** A member spoke or abstained: its turn is over. */
   over(member) {
     this.keep((turn) => turn.member !== member);
   }
@@ -74,7 +74,7 @@ export class Seat {
     const gone = () => this.keep((turn) => turn.key !== first.turn.key);
     try {
       await post(`/v1/mindstorms/${first.mindstorm}/turns/${first.turn.key}`, { answer });
-      gone(); // by its key: the next turn of the same member may be open by now
+      gone(); // by key, since the next turn of the same member may already be open
     } catch (error) {
       problem("turn-problem", error.message);
       if (error.status === 409 || error.status === 404) setTimeout(gone, 2500);

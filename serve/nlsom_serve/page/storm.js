@@ -1,9 +1,9 @@
-// A mindstorm on the page: its dialogue by rounds, figures, ballots and tally.
+// A mindstorm on the page: its dialogue by round, its figures, votes and tally.
 
 import { $, element } from "./dom.js";
 
 const CROWD = 24;
-const LONG = 60; // an answer of more characters is a text, not a headline
+const LONG = 60; // answers with more characters are not set as a headline
 
 export class Storm {
   constructor(graph) {
@@ -28,7 +28,7 @@ export class Storm {
     $("seconds").textContent = "0.0";
   }
 
-  /** The seconds run while a mindstorm does. */
+  /** Counts the seconds while a mindstorm runs. */
   startClock() {
     this.stopClock();
     this.clock = setInterval(() => {
@@ -46,13 +46,13 @@ export class Storm {
     $("written").textContent = this.written.toLocaleString();
   }
 
-  /** Says how it stands; `is` is `running`, `decided`, `none` (over without a verdict) or `stopped`. */
+  /** Shows the status; `is` is `running`, `decided`, `none` (ended without a verdict) or `stopped`. */
   status(text, is) {
     $("status").textContent = text;
     $("status").dataset.is = is;
   }
 
-  /** Says what is asked. */
+  /** Shows the question and its choices. */
   asks(question, choices) {
     const letters = choices.length <= 26;
     $("asked").textContent = question;
@@ -70,7 +70,7 @@ export class Storm {
   started(data) {
     this.choices = data.choices;
     this.asks(data.question, data.choices);
-    this.status(`${count(data.members.length, "member")} ${data.members.length === 1 ? "thinks" : "think"}.`, "running");
+    this.status(`${count(data.members.length, "member")} ${data.members.length === 1 ? "is" : "are"} thinking.`, "running");
     $("dialogue").classList.toggle("crowd", data.members.length > CROWD);
   }
 
@@ -80,7 +80,7 @@ export class Storm {
     this.asking.add(data.member);
     this.thinks();
     const others = this.asking.size - 1;
-    const whom = data.waits ? "it is your turn" : others ? `${this.asking.size} are asked` : `${data.member} is asked`;
+    const whom = data.waits ? "it is your turn" : others ? `asking ${this.asking.size} members` : `asking ${data.member}`;
     this.status(`${data.phase}, round ${data.round}: ${whom}.`, "running");
   }
 
@@ -115,7 +115,7 @@ export class Storm {
   round_closed(data) {
     this.asking.clear();
     this.thinks();
-    this.status(`${data.phase}, round ${data.round}: ${data.replied} of ${data.asked} spoke.`, "running");
+    this.status(`${data.phase}, round ${data.round}: ${data.replied} of ${data.asked} replied.`, "running");
   }
 
   decided(data) {
@@ -137,13 +137,13 @@ export class Storm {
     $("read").textContent = usage.prompt_tokens.toLocaleString();
     $("written").textContent = usage.completion_tokens.toLocaleString();
     $("seconds").textContent = usage.seconds.toFixed(1);
-    if (none) this.status(`It is over without a verdict${tied && `: ${tied}`}.`, "none");
-    else this.status(`It is over. The verdict: ${data.answer}.`, "decided");
+    if (none) this.status(`Finished without a verdict${tied && `: ${tied}`}.`, "none");
+    else this.status(`Finished. The verdict: ${data.answer}.`, "decided");
   }
 
   stopped(data) {
     this.over();
-    this.status(`It stopped: ${data.reason}.`, "stopped");
+    this.status(`Stopped: ${data.reason}.`, "stopped");
   }
 
   over() {
@@ -153,7 +153,7 @@ export class Storm {
     this.graph.rests();
   }
 
-  /** The latest vote of each member, until the verdict says what counts. */
+  /** Shows the latest vote of each member until there is a verdict. */
   voted(member, choice) {
     this.votes.set(member, choice);
     const counts = Object.fromEntries(this.choices.map((one) => [one, 0]));
@@ -209,7 +209,7 @@ export class Storm {
 
 const count = (number, what) => `${number.toLocaleString()} ${what}${number === 1 ? "" : "s"}`;
 
-/** Of `eyes.tag` ET, of `eyes.2` E2, of `anna` A. */
+/** Initials of a member: ET for `eyes.tag`, E2 for `eyes.2`, A for `anna`. */
 function initials(name) {
   const [first, ...more] = name.split(".");
   return ([...first][0] + (more.length ? [...more.at(-1)][0] : "")).toUpperCase();
