@@ -235,7 +235,7 @@ def test_a_server_process_answers_curl_and_ends_well_when_asked(tmp_path):
     request = next(line for line in lines if line["message"] == "request")
     assert request["status"] == 200
     assert request["mindstorm"] == told["nlsom"]["mindstorm"]
-    assert lines[-1]["message"] == "ended"
+    assert lines[-1]["message"] == "stopped"
     assert "Which?" not in server.log, "what was asked is not logged"
 
 
