@@ -14,8 +14,11 @@ from typing import Any
 import hypothesis
 import pytest
 
-# On a busy machine any example can be slow, which says nothing about the code.
-hypothesis.settings.register_profile("nlsom", deadline=None)
+# The same examples in every run: a build is red for a change, not by luck. To look for new ones:
+# pytest -m hypothesis --hypothesis-profile search
+# No deadline: on a busy machine any example can be slow, which says nothing about the code.
+hypothesis.settings.register_profile("nlsom", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("search", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("nlsom")
 
 # Background jobs of a shell script ignore SIGINT, and processes started by tests would inherit that.
