@@ -258,8 +258,9 @@ def test_a_killed_run_scores_as_if_it_had_not_been_and_asks_for_nothing_twice(tm
     once = (whole.parent / "asked").read_text().split()
     assert set(asked) == set(once)
     assert len(once) == len(set(once)) == count * 6
-    # Eight samples at once, three members each: no more than these can be lost by a kill.
-    assert len(asked) - len(set(asked)) <= killed * 8 * 3
+    # A kill can lose what eight samples under way have asked, and no more: the phase of three members that
+    # runs, and the one before it, which is written meanwhile.
+    assert len(asked) - len(set(asked)) <= killed * 8 * 2 * 3
 
 
 def _size(run):
