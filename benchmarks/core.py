@@ -19,10 +19,24 @@ import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from nlsom import Ask, Completion, Inline, Member, MemoryBus, Prompt, Repeat, Seat, Society, Usage, VerdictBy
+from nlsom import (
+    Agent,
+    Ask,
+    Completion,
+    Inline,
+    Member,
+    MemoryBus,
+    Prompt,
+    Repeat,
+    Seat,
+    Society,
+    Usage,
+    VerdictBy,
+)
 from nlsom.event import RoundClosed
 from nlsom.form import Form
 from nlsom.message import Said
@@ -72,12 +86,12 @@ class Slow:
         return Completion("yes", usage=Usage(calls=1, prompt_tokens=len(prompt.text), completion_tokens=1))
 
 
-def debate(size: int, agent: object, rounds: int, structure: str = "democracy") -> Society:
+def debate(size: int, agent: Agent, rounds: int, structure: str = "democracy") -> Society:
     """`size` members who answer in `rounds` rounds, hearing each other by the structure."""
     phase = Ask(ask="everyone", prompt=Inline(text="Answer the question."), label="answer")
     return Society(
         name="debate",
-        seats=[Seat(Member(f"m{at}"), agent) for at in range(size)],  # type: ignore[arg-type]
+        seats=[Seat(Member(f"m{at}"), agent) for at in range(size)],
         phases=[Repeat(repeat=rounds, phases=(phase,))],
         verdict=VerdictBy(Plurality(), "plurality"),
         structure=STRUCTURES[structure](),
@@ -293,8 +307,8 @@ def _needed(extras: tuple[str, ...]) -> set[str]:
 
 def _megabytes(names: set[str]) -> float:
     files = [file for name in names for file in importlib.metadata.files(name) or ()]
-    paths = [file.locate() for file in files]
-    return sum(path.stat().st_size for path in paths if path.is_file()) / 2**20  # type: ignore[attr-defined]
+    paths = [Path(str(file.locate())) for file in files]
+    return sum(path.stat().st_size for path in paths if path.is_file()) / 2**20
 
 
 async def measure(repeat: int) -> list[Row]:

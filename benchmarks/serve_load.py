@@ -16,6 +16,7 @@ import os
 import statistics
 import tempfile
 import time
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import httpx
@@ -52,7 +53,7 @@ def society() -> Society:
     )
 
 
-def run_server(where: multiprocessing.Queue[str], end: multiprocessing.Event) -> None:  # type: ignore[valid-type]
+def run_server(where: multiprocessing.Queue[str], end: Event) -> None:
     """Runs a server, in a process of its own so that the client does not share its event loop."""
 
     async def work() -> None:

@@ -42,21 +42,21 @@ class NlsomError(Exception):
     exit_code = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as it is: what `__init__` makes the message of is gone by then."""
-        return _as_it_was, (type(self), self.args, vars(self))
+        """Pickles message and attributes: some `__init__` take other arguments."""
+        return _restored, (type(self), self.args, vars(self))
 
 
-def _as_it_was(kind: type[NlsomError], args: tuple[Any, ...], state: dict[str, Any]) -> NlsomError:
+def _restored(kind: type[NlsomError], args: tuple[Any, ...], state: dict[str, Any]) -> NlsomError:
     error = kind.__new__(kind, *args)
     vars(error).update(state)
     return error
 
 
 def words_of(error: BaseException) -> str:
-    """The message of an error; "" if making it fails, since it may be an agent's code."""
+    """The message of an error; "" if making it fails."""
     try:
         return str(error)
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001 - `__str__` of an agent's error may raise anything
         return ""
 
 

@@ -71,8 +71,8 @@ class Meters:
         if self.limited:
             try:
                 cost = self.price(at, turn)
-            except Exception:  # noqa: BLE001
-                return  # The earlier run could not price it either, so it never began the turn.
+            except Exception:  # noqa: BLE001 - the agent's own code
+                return  # By an equal agent it could not be priced earlier either, and so was never begun.
             self._budget.take(cost)
 
     def begin(self, at: int) -> None:
